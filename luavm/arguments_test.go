@@ -1,6 +1,6 @@
 package luavm
 
-// KEYS and ARGV of any number of values are tables like any other, whatever a script does to them.
+// KEYS and ARGV behave like any other tables, whatever their length and whatever a script does to them.
 
 import (
 	"fmt"

@@ -44,10 +44,10 @@ func (vm *VM) baseFunctions() functions {
 	}
 }
 
-// placesPerStep is how many empty places of a table take as long to pass as a step of the budget.
+// placesPerStep is how many empty places of a table can be skipped in the time of one step of the budget.
 const placesPerStep = 16
 
-// clib slots: how many values a function may return or push at once, LUAI_MAXCSTACK.
+// clibSlots is how many values a function may return or push at once, LUAI_MAXCSTACK.
 const clibSlots = 8000
 
 func (vm *VM) assert(L *lua.LState) int {
@@ -59,8 +59,8 @@ func (vm *VM) assert(L *lua.LState) int {
 
 var gcOptions = []string{"stop", "restart", "collect", "count", "step", "setpause", "setstepmul"}
 
-// collectGarbage does nothing: the memory is the server's, and a script shall not make it collect. count tells the
-// server's.
+// collectGarbage does nothing, since a script must not make the server collect garbage. The option count returns the memory
+// of the server.
 func collectGarbage(L *lua.LState) int {
 	option := gcOptions[arg.Option(L, 1, "collect", gcOptions)]
 	arg.OptInt(L, 2, 0)
@@ -93,7 +93,7 @@ func (vm *VM) error(L *lua.LState) int {
 	return 0
 }
 
-// errorValue is what error raises.
+// errorValue is the value that the function error raises.
 func (vm *VM) errorValue(L *lua.LState) lua.LValue {
 	level := arg.OptInt(L, 2, 1)
 	v := L.Get(1)
@@ -103,7 +103,7 @@ func (vm *VM) errorValue(L *lua.LState) lua.LValue {
 	return v
 }
 
-// errorHandler is what Redis runs for an error that nothing caught. Scripts can call it, too.
+// errorHandler is the function that Redis runs for an uncaught error. Scripts can call it, too.
 func (vm *VM) errorHandler(L *lua.LState) int {
 	t, ok := L.Get(1).(*lua.LTable)
 	if !ok {
@@ -193,7 +193,7 @@ func (vm *VM) next(L *lua.LState) int {
 
 // load reads a chunk piece by piece from a function.
 func (vm *VM) load(L *lua.LState) int {
-	source := arg.OptString(L, 2, "=(load)") // which Lua looks at first
+	source := arg.OptString(L, 2, "=(load)") // Lua checks this argument first
 	fn := arg.Function(L, 1)
 	var code strings.Builder
 	for {
@@ -230,7 +230,7 @@ func (vm *VM) loadString(L *lua.LState) int {
 
 // compiled pushes the function of a source, or nil and the error.
 func (vm *VM) compiled(L *lua.LState, code, source string) int {
-	c, err := compileChunk(code, source, knownFunctions(), false, &vm.budget, vm.ccalls+1) // the script is a call
+	c, err := compileChunk(code, source, knownFunctions(), false, &vm.budget, vm.ccalls+1) // the script itself counts as a call
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))
@@ -240,9 +240,9 @@ func (vm *VM) compiled(L *lua.LState, code, source string) int {
 	return 1
 }
 
-// pcall is the function itself; most calls are carried out by the loop, see guard.go.
+// pcall is the function itself; the main loop executes most calls without it, see guard.go.
 func (vm *VM) pcall(L *lua.LState) int {
-	if L.GetTop() == 0 { // Redis's function does not check, and calls the place of its first result
+	if L.GetTop() == 0 { // Redis does not check this, and calls the slot of its first result
 		L.Push(lua.LTrue)
 	}
 	ok, errv := vm.protectDeep(L, L.GetTop()-1)
@@ -253,8 +253,8 @@ func (vm *VM) pcall(L *lua.LState) int {
 	return vm.pushFailure(L, errv)
 }
 
-// pushFailure pushes what pcall returns for an error. It is Redis's: an error table comes out as its text. One without a
-// text is followed by what stands in its place.
+// pushFailure pushes the results of pcall for an error. As in Redis, an error table becomes its text, the field err. If that
+// is not text, pushFailure pushes the table and the value of err.
 func (vm *VM) pushFailure(L *lua.LState, errv lua.LValue) int {
 	L.Push(lua.LFalse)
 	t, isTable := errv.(*lua.LTable)
@@ -274,14 +274,14 @@ func (vm *VM) pushFailure(L *lua.LState, errv lua.LValue) int {
 
 func (vm *VM) xpcall(L *lua.LState) int {
 	arg.Any(L, 2)
-	handler, callable := L.Get(2).(*lua.LFunction) // no metamethod is looked for
+	handler, callable := L.Get(2).(*lua.LFunction) // __call is not used here
 	L.SetTop(1)
 	ok, errv := vm.protectDeep(L, 0)
 	if ok {
 		L.Insert(lua.LTrue, 1)
 		return L.GetTop()
 	}
-	// For an error of its own the handler is called again, in Lua within itself, until calls through C are too deep.
+	// If the handler fails, Lua calls it again for its own error, nested in itself, until calls through C are too deep.
 	for depth := vm.ccalls + 3; callable && depth < handlersMax; depth++ {
 		if depth == ccallsMax+1 {
 			errv = lua.LString("C stack overflow")

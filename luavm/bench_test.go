@@ -1,6 +1,6 @@
 package luavm
 
-// How long scripts take apart from their commands: of the shapes that limiters, queues and locks have, with a host
+// The time of scripts without that of their commands: typical scripts of limiters, queues and locks, with a host
 // that answers at once.
 
 import (

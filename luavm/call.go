@@ -1,7 +1,7 @@
 package luavm
 
-// redis.call and redis.pcall: the hot path. Arguments are lent to the host without copying, the command is looked up
-// once per name, the reply is decoded only if the script looks at it.
+// redis.call and redis.pcall: the hot path. The host gets the arguments without a copy, a command is looked up
+// once per name, and a reply is decoded only if the script uses it.
 
 import (
 	"unsafe"
@@ -9,15 +9,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// commandCache remembers the handles of command names by the address of the name: the names are constants of the
-// scripts, so each call site has its own. An entry keeps its string alive, so no other can have its address. A name is
-// in one of a few neighbouring places, for two of one script that drove each other out would do so at each run.
+// commandCache stores the handles of commands by the address of the name. Names are constants of the scripts, so
+// the address is the same at each run. An entry keeps its string alive, so no other string can get its address. A name can be
+// in one of a few neighbouring places: with a single place, two names of one script could replace each other at each run.
 type commandCache struct {
 	entries [256]struct {
 		name string
 		cmd  any
 	}
-	victim uint // which neighbour is given up next
+	victim uint // which neighbour is replaced next
 }
 
 // neighbours is how many places a name may be in.
@@ -28,7 +28,7 @@ func (c *commandCache) lookup(host Host, name string) any {
 		return host.Lookup(nil)
 	}
 	at := unsafe.StringData(name)
-	// Go aligns short strings to 8 bytes, long ones to 16; blocks of package boxes hold them at any address.
+	// Go aligns short strings to 8 bytes and longer ones to 16; in blocks of package boxes they can have any address.
 	set := c.entries[uintptr(unsafe.Pointer(at))>>3%uintptr(len(c.entries)/neighbours)*neighbours:][:neighbours]
 	for i := range set {
 		if e := &set[i]; unsafe.StringData(e.name) == at && len(e.name) == len(name) {
@@ -121,8 +121,8 @@ func (vm *VM) callHost() (reply []byte) {
 	return reply
 }
 
-// callQuietly is redis.call where all goes well. It returns nil where not: then redis.call has to be called, which raises
-// the error, that of the command if that has run already.
+// callQuietly is redis.call without errors. It returns nil if there is an error: then redis.call must be called, which
+// raises the error, without running a command that has run already.
 func (vm *VM) callQuietly(args []lua.LValue, wanted bool) lua.LValue {
 	if vm.takeArgs(args) != "" {
 		return nil
@@ -139,8 +139,8 @@ func (vm *VM) callQuietly(args []lua.LValue, wanted bool) lua.LValue {
 	return v
 }
 
-// returnsFromScript tells whether what the running function returns is what the script returns: return redis.call(...).
-// Nobody sees it on the way, so it need not become a Lua value.
+// returnsFromScript tells whether the script returns what the running function returns: return redis.call(...).
+// The script does not use such a reply, so it need not become a Lua value.
 func returnsFromScript(f *luaFrame) bool {
 	p := f.Parent
 	return p != nil && p.Parent == nil && !p.Fn.IsG && instruction(p.Fn.Proto.Code[p.Pc-1]).Op() == lua.OP_TAILCALL

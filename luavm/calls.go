@@ -1,7 +1,7 @@
 package luavm
 
-// Calls from the main loop, without the library: of redis.call, tonumber and the iterators, of other Go functions, and of
-// functions in Lua.
+// Calls that the main loop executes without gopher-lua: of redis.call, tonumber and the iterators, of other Go functions, and
+// of Lua functions.
 
 import (
 	"unsafe"
@@ -13,8 +13,8 @@ import (
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-// results puts the result of a call where the function was, and nil in place of others that are wanted. What is above is
-// dropped where the next instruction takes all that there are.
+// results stores the result of a call where the function was, and nil for further wanted results. If the next instruction
+// takes all results, it drops the values above.
 func (r *luaRegistry) results(at, want int, v lua.LValue) {
 	top := at
 	if want != 0 {
@@ -33,7 +33,7 @@ func (r *luaRegistry) results(at, want int, v lua.LValue) {
 	}
 }
 
-// callShortly carries out redis.call. It returns false if the function has to be called.
+// callShortly executes redis.call. It returns false if the function must be called.
 func (vm *VM) callShortly(reg *luaRegistry, at int, inst instruction) bool {
 	args, want, ok := reg.arguments(at, inst)
 	if !ok {
@@ -47,7 +47,7 @@ func (vm *VM) callShortly(reg *luaRegistry, at int, inst instruction) bool {
 	return true
 }
 
-// arguments are those of a call whose results have room. There is at least one.
+// arguments returns the arguments of a call. ok is false if there is none, or no room for the results.
 func (r *luaRegistry) arguments(at int, inst instruction) (args []lua.LValue, want int, ok bool) {
 	end := at + inst.B()
 	if inst.B() == 0 {
@@ -60,7 +60,7 @@ func (r *luaRegistry) arguments(at int, inst instruction) (args []lua.LValue, wa
 	return r.array[at+1 : end], want, true
 }
 
-// convert carries out a call of tonumber. It returns false, having done nothing, if the function has to be called.
+// convert executes a call of tonumber. It returns false, and does nothing, if the function must be called.
 func (vm *VM) convert(reg *luaRegistry, loose *boxes.Loose, at int, inst instruction) bool {
 	args, want, ok := reg.arguments(at, inst)
 	if !ok || len(args) != 1 {
@@ -70,7 +70,7 @@ func (vm *VM) convert(reg *luaRegistry, loose *boxes.Loose, at int, inst instruc
 	var v lua.LValue = lua.LNil
 	switch s := args[0].(type) {
 	case lua.LNumber:
-		v = args[0] // not s, which would be boxed again
+		v = args[0] // s would be boxed again
 	case lua.LString:
 		if n, ok := arg.ParseNumber(string(s)); ok {
 			v = vm.boxes.Number(n)
@@ -80,14 +80,14 @@ func (vm *VM) convert(reg *luaRegistry, loose *boxes.Loose, at int, inst instruc
 	return true
 }
 
-// returnOne is the instruction that returns the value in register A, registerA where that is told.
+// returnOne is the instruction that returns the value in register A. registerA masks the operand A.
 const (
 	returnOne = instruction(lua.OP_RETURN)<<26 | 2
 	registerA = instruction(0xff) << 18
 )
 
-// passOnCall carries out return redis.call(...) at the end of the script and puts what stands for the reply where the
-// function was. It returns false where the function has to be called.
+// passOnCall executes return redis.call(...) at the end of the script. It stores the value that represents the reply where the
+// function was. It returns false if the function must be called.
 func (vm *VM) passOnCall(reg *luaRegistry, at int, inst instruction) bool {
 	end := at + inst.B()
 	if inst.B() == 0 {
@@ -105,8 +105,8 @@ func (vm *VM) passOnCall(reg *luaRegistry, at int, inst instruction) bool {
 	return true
 }
 
-// enterGo makes the frame of a Go function, as the library does. It returns false, having done nothing, if the stack has to
-// grow first.
+// enterGo makes the frame of a Go function, as gopher-lua does. It returns false, and does nothing, if the stack must grow
+// first.
 func (vm *VM) enterGo(ls *luaState, loose *boxes.Loose, f *lua.LFunction, at int, inst instruction) bool {
 	reg, frames := ls.reg, ls.frames()
 	end, want := at+inst.B(), inst.C()-1
@@ -128,8 +128,7 @@ func (vm *VM) enterGo(ls *luaState, loose *boxes.Loose, f *lua.LFunction, at int
 	return true
 }
 
-// callDirectly calls a Go function in a frame of its own. It returns false, having done nothing, if the stack has to grow
-// first.
+// callDirectly calls a Go function in a new frame. It returns false, and does nothing, if the stack must grow first.
 func (vm *VM) callDirectly(L *lua.LState, loose *boxes.Loose, f *lua.LFunction, at int, inst instruction) bool {
 	ls := inside(L)
 	caller := ls.currentFrame
@@ -165,8 +164,8 @@ func (r *luaRegistry) returned(at, want, n int) {
 	}
 }
 
-// nextItem is a step of a loop over ipairs, whose table and index stand behind the iterator. ok is false if it is none of
-// the simple cases.
+// nextItem is a step of a loop over ipairs; the table and the index are in the registers behind the iterator. ok is false if
+// the case is not simple.
 func (vm *VM) nextItem(reg *luaRegistry, loose *boxes.Loose, at, want int) (more, ok bool) {
 	t, isTable := reg.array[at+1].(*lua.LTable)
 	i, isNumber := reg.array[at+2].(lua.LNumber)
@@ -190,8 +189,8 @@ func (vm *VM) nextItem(reg *luaRegistry, loose *boxes.Loose, at, want int) (more
 	return true, true
 }
 
-// callLua begins a call of a function in Lua, as the library does, and returns its frame. It returns nil, having done
-// nothing, if the library has to: the stack has to grow, calls nest too deep, or there is a list of further arguments.
+// callLua begins a call of a Lua function, as gopher-lua does, and returns its frame. It returns nil, and does nothing, if
+// gopher-lua must do it: the stack must grow, calls nest too deep, or the function has varargs.
 func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) *luaFrame {
 	reg, frames, proto := ls.reg, ls.frames(), f.Proto
 	first, nargs := at+1, inst.B()-1
@@ -203,7 +202,7 @@ func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) 
 		return nil
 	}
 	frame := &frames.array[frames.sp]
-	// Field by field: a composite is made elsewhere first and then copied.
+	// Field by field, since Go builds a composite literal elsewhere first and then copies it.
 	frame.Idx, frame.Fn, frame.Parent, frame.Pc = frames.sp, f, ls.currentFrame, 0
 	frame.Base, frame.LocalBase, frame.ReturnBase = at, first, at
 	frame.NArgs, frame.NRet, frame.TailCall = nargs, inst.C()-1, 0
@@ -216,8 +215,8 @@ func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) 
 	return frame
 }
 
-// returnLua returns from a function in Lua to one in Lua, whose frame it returns, or by way of a pcall that the loop
-// carries out, and then caller is nil. It returns false, having done nothing, where the caller is another.
+// returnLua returns from a Lua function to a Lua function, and returns the frame of that caller. If the caller is a pcall that
+// the loop executes, it ends the pcall and caller is nil. For other callers it returns false and does nothing.
 func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst instruction) (caller *luaFrame, done bool) {
 	frames := ls.frames()
 	if frames.sp < 2 {
@@ -247,7 +246,7 @@ func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst in
 		return nil, false
 	}
 	vm.highest = max(vm.highest, reg.top)
-	for i := range min(n, want) { // upwards: they go down
+	for i := range min(n, want) { // upwards, since they move down
 		if v, number := &reg.array[from+i], loose.At(from+i); boxes.Has(v, number) {
 			boxes.Put(&reg.array[to+i], loose.At(to+i), float64(*number))
 		} else {
@@ -263,36 +262,36 @@ func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst in
 	}
 	frames.sp--
 	ls.currentFrame = caller
-	if reg.top = to + want; cf.NRet >= 0 { // else the next instruction takes what is below the top
+	if reg.top = to + want; cf.NRet >= 0 { // else the next instruction takes the values below the top
 		reg.top = caller.LocalBase + int(caller.Fn.Proto.NumUsedRegisters)
 	}
 	return caller, true
 }
 
-// running is what the loop runs on. Variables of their own would take registers of the processor from what each instruction
-// needs.
+// running is the state of the loop. It is a struct since separate variables would take processor registers that the
+// instructions need.
 type running struct {
 	L      *lua.LState
 	ls     *luaState
 	reg    *luaRegistry
 	frames *luaFrames
 	loose  *boxes.Loose
-	base   unsafe.Pointer // the frame that the loop began with; nil in a coroutine that it has resumed
+	base   unsafe.Pointer // the frame that the loop began with; nil in a coroutine that the loop has resumed
 }
 
-// in makes a state the one that runs.
+// in switches to a state.
 func (on *running) in(vm *VM, L *lua.LState, base unsafe.Pointer) {
 	// Field by field, as in callLua.
 	on.L, on.ls, on.loose, on.base = L, inside(L), vm.looseOf(L), base
 	on.reg, on.frames = on.ls.reg, on.ls.frames()
 }
 
-// plainly is what NArgs, which counts nothing then, is in the frame of a call that ends plainly: of a function that has none in it,
-// whose variables nobody can have captured, by one in Lua that wants one value at most. The library writes a number there when
-// a tail call puts another function into the frame.
+// plainly is the NArgs of a frame whose call can end in the simple way, see leave: the called function contains no other
+// function, so that nothing can have captured its variables, and the caller is a Lua function that wants one result at most.
+// NArgs is not otherwise needed in such a frame. gopher-lua overwrites it when a tail call puts another function into the frame.
 const plainly = -1
 
-// enter is callLua where there are all the arguments that the function takes.
+// enter is callLua for calls that pass all parameters of the function.
 func (on *running) enter(cf *luaFrame, f *lua.LFunction, a int, inst instruction) *luaFrame {
 	proto, frames := f.Proto, on.frames
 	first, nargs, sp := cf.LocalBase+a+1, inst.B()-1, frames.sp
@@ -313,7 +312,7 @@ func (on *running) enter(cf *luaFrame, f *lua.LFunction, a int, inst instruction
 	return frame
 }
 
-// leave ends a call that ends plainly, and returns the caller.
+// leave ends a call whose frame has plainly as NArgs, and returns the caller.
 func (on *running) leave(cf *luaFrame) *luaFrame {
 	caller := cf.Parent
 	on.frames.sp--

@@ -2,8 +2,8 @@ package luavm
 
 import "testing"
 
-// Calls that end plainly, and those that look like it: other numbers of arguments and results than are asked for, a tail call
-// to a function whose variables are captured, variables of the caller that are captured.
+// Calls that end in the simple way (see plainly), and similar calls: with other numbers of arguments and results than expected,
+// with a tail call to a function whose variables are captured, with captured variables of the caller.
 func TestCalls(t *testing.T) {
 	vm, host := New(Config{}), newTestHost()
 	for script, want := range map[string]string{
@@ -21,7 +21,7 @@ func TestCalls(t *testing.T) {
 		"local C = {} C.__index = C function C:add(n) self.n = self.n + n end local D = setmetatable({}, C) D.__index = D local d = setmetatable({n = 1}, D) " +
 			"for i = 1, 3 do d:add(i) end function D:add() self.n = 0 end local n = d.n d:add(1) return {n, d.n}": "*2\r\n:7\r\n:0\r\n",
 	} {
-		for range 2 { // on what the run before has left, too
+		for range 2 { // the second time in the memory of the first run
 			if got := eval(t, vm, host, script, nil, nil); got != want {
 				t.Errorf("%s\n got %q\nwant %q", script, got, want)
 			}

@@ -1,12 +1,13 @@
 package luavm
 
-// Making functions. A script that begins with twenty local functions, as those of libraries do, makes as many closures and
-// upvalues each time it runs. gopher-lua allocates three pieces of memory for each, and looks for an upvalue from the start
-// of the list of those that are open. Here they come from memory that is used again by the next run, and the open
-// upvalue of a register is remembered.
+// Making functions. A script that begins with twenty local functions, as scripts of client libraries do, makes as many
+// closures and upvalues at each run. gopher-lua allocates three pieces of memory for each, and searches an upvalue from the
+// start of the list of open upvalues. Here their memory is reused by the next run, and the open upvalue of a register
+// is remembered.
 //
-// Nothing of a run is there when it has ended, since a script cannot write to what outlives it: globals, libraries and
-// metatables are read-only. A library of functions keeps what it likes, so its functions get memory of their own.
+// Reuse is safe since no function of a script outlives its run: globals, libraries and metatables are read-only, so a script
+// has nowhere to store one. A library of functions can store functions in its local variables, so its functions get
+// their own memory.
 
 import (
 	"unsafe"
@@ -15,20 +16,20 @@ import (
 )
 
 const (
-	runFunctions = 64 // closures of a run that take memory which is used again
+	runFunctions = 64 // closures of a run that use reused memory
 	runUpvalues  = 64
 	runCaptures  = 256 // places for the upvalues of closures
 	openKnown    = 64  // registers whose open upvalues are remembered
 
-	blockFunctions = 16 // closures beyond those are cut off blocks of so many
+	blockFunctions = 16 // further closures are cut off blocks of this many
 	blockUpvalues  = 16
 	blockCaptures  = 32
 )
 
-// closures is where closures and upvalues come from. The zero value is ready.
+// closures makes closures and upvalues. The zero value is ready to use.
 type closures struct {
 	*runMemory        // nil until a script makes a function
-	run        bool   // a script runs: what is made now ends with it
+	run        bool   // a script runs: closures made now end with it
 	functions  int    // how many are in use
 	upvalues   int    // likewise
 	captures   int    // likewise
@@ -36,7 +37,7 @@ type closures struct {
 	blocks     blocks // of the run
 }
 
-// blocks is what is left of the memory that was allocated last. A block lives as long as what one piece of it is for.
+// blocks is the unused rest of the blocks allocated last. A block stays in memory as long as one piece of it is in use.
 type blocks struct {
 	functions []lua.LFunction
 	upvalues  []luaUpvalue
@@ -53,11 +54,11 @@ type runMemory struct {
 
 // begin begins the run of a script.
 func (c *closures) begin() {
-	c.end() // a panic may have ended the one before
+	c.end() // a panic may have ended the run before
 	c.run = true
 }
 
-// end forgets what a run has made.
+// end makes the memory of a run's closures free for the next run.
 func (c *closures) end() {
 	c.run = false
 	if c.functions == 0 {
@@ -70,7 +71,7 @@ func (c *closures) end() {
 	c.functions, c.upvalues, c.captures, c.open = 0, 0, 0, opened{}
 }
 
-// closure carries out OP_CLOSURE. Behind the instruction stands one for each upvalue that tells what it is.
+// closure executes OP_CLOSURE. One instruction per upvalue follows it and says which variable is captured.
 func (c *closures) closure(ls *luaState, cf *luaFrame, inst instruction) *lua.LFunction {
 	proto := cf.Fn.Proto.FunctionPrototypes[inst.Bx()]
 	f := c.function(int(proto.NumUpvalues))
@@ -87,7 +88,7 @@ func (c *closures) closure(ls *luaState, cf *luaFrame, inst instruction) *lua.LF
 	return f
 }
 
-// function makes one with n upvalues.
+// function makes a function with n upvalues.
 func (c *closures) function(n int) (f *lua.LFunction) {
 	switch {
 	case !c.run:
@@ -114,7 +115,7 @@ func (c *closures) function(n int) (f *lua.LFunction) {
 	return f
 }
 
-// cut cuts n places off a block, and returns the first. Where fewer are left, the block is a new one of size places.
+// cut cuts n places off a block, and returns the first. If fewer are left, it allocates a new block of size places.
 func cut[T any](block *[]T, n, size int) *T {
 	if len(*block) < n {
 		*block = make([]T, size)
@@ -153,7 +154,7 @@ func (c *closures) capture(ls *luaState, index int) *luaUpvalue {
 	return uv
 }
 
-// upvalue is one of the running function's.
+// upvalue returns upvalue i of the running function.
 func (cf *luaFrame) upvalue(i int) *luaUpvalue {
 	return *(**luaUpvalue)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(cf.Fn.Upvalues)), uintptr(i)*unsafe.Sizeof(cf)))
 }

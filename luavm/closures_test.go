@@ -1,6 +1,6 @@
 package luavm
 
-// Functions and their upvalues, whose memory one run of a script leaves to the next.
+// Functions and their upvalues, whose memory the next run of a script reuses.
 
 import (
 	"fmt"
@@ -15,23 +15,23 @@ func TestClosures(t *testing.T) {
 	many := "local f = {} for i = 1, 192 do local n = i f[i] = function() n = n + 1 return n end end "
 	for range 3 { // in memory of the run before, too
 		for _, c := range []struct{ script, want string }{
-			// Each closure has the variables of its own turn of the loop, more of them than there is memory for.
+			// Each closure has the variables of its own turn of the loop. There are more closures than the reused memory has room for.
 			{many + "local sum = 0 for i = 1, #f do f[i]() sum = sum + f[i]() - i end return {#f, sum, f[1](), f[64](), f[65](), f[192]()}",
 				"*6\r\n:192\r\n:384\r\n:4\r\n:67\r\n:68\r\n:195\r\n"},
-			// More captures than there is memory for, of closures that capture few and many.
+			// More captures than the reused memory has room for, by closures that capture few and many variables.
 			{"local sum = 0 for i = 1, 200 do local a, b, c = i, 2 * i, 3 * i local f = function() a = a + 1 return a + b + c end sum = sum + f() + f() - 12 * i end return sum", ":600\r\n"},
 			{"local n = 0 for i = 1, 12 do " + variables(50) + " local f = function() return " + sumOf(50) + " end n = n + f() end return n", ":15300\r\n"},
-			// Two share a variable, while it is open and once it is closed.
+			// Two closures share a variable, while it is open and after it is closed.
 			{"local get, set do local x = 1 get = function() return x end set = function(v) x = v end set(2) x = x + 1 end set(get() * 10) return get()", ":30\r\n"},
-			// They capture registers in any order, and what others have captured.
+			// Closures capture registers in any order, and variables that others have captured.
 			{"local a, b, c = 1, 2, 3 local f = function() return c end local g = function() return a end local h = function() return b + a end " +
 				"a, b, c = 10, 20, 30 return {f(), g(), h(), (function() return (function() return c + a end)() end)()}", "*4\r\n:30\r\n:10\r\n:30\r\n:40\r\n"},
-			// Those of a function that has returned are closed, and its registers are another's.
+			// Upvalues of a returned function are closed, and its registers belong to another function.
 			{"local function counter() local n = 0 return function() n = n + 1 return n end end local x, y = counter(), counter() x() x() y() return {x(), y()}", "*2\r\n:3\r\n:2\r\n"},
-			// An error on the way leaves none open.
+			// After an error, no upvalue is open.
 			{"local f local ok = pcall(function() local x = 1 f = function() x = x + 1 return x end f() error('e') end) local y, z = 7, 8 return {f(), f(), y, z}",
 				"*4\r\n:3\r\n:4\r\n:7\r\n:8\r\n"},
-			// Coroutines have registers of their own.
+			// Coroutines have their own registers.
 			{"local x = 1 local co = coroutine.wrap(function() local y = 10 local f = function() x = x + 1 y = y + 1 return y end while true do coroutine.yield(f()) end end) " +
 				"local g = function() return x end return {co(), co(), g(), x}", "*4\r\n:11\r\n:12\r\n:3\r\n:3\r\n"},
 			{"local function f() end local function g() end return {f == f and 1, f == g and 1 or 0, (function() return f end)() == f and 1}", "*3\r\n:1\r\n:0\r\n:1\r\n"},
@@ -61,7 +61,7 @@ func sumOf(n int) string {
 	return s
 }
 
-// Wherever a script tries to leave a function, the next one finds none: else it would find one of its own there.
+// Wherever a script tries to store a function, the next script finds none. Otherwise it would find one of its own there.
 func TestNoFunctionOutlivesScript(t *testing.T) {
 	vm, host := New(Config{}), newTestHost()
 	places := []string{
@@ -91,7 +91,7 @@ func TestNoFunctionOutlivesScript(t *testing.T) {
 	}
 }
 
-// What a library's functions keep is theirs, whatever scripts run in between.
+// Functions that a library stores do not change, whatever scripts run in between.
 func TestLibraryKeepsFunctions(t *testing.T) {
 	vm, host := New(Config{}), newTestHost()
 	l, err := ParseLibrary([]byte("#!lua name=kept\nlocal list, n = {}, 0 redis.register_function('keep', function() local v = n n = n + 1 " +

@@ -1,6 +1,6 @@
 package luavm
 
-// From source to what a VM runs.
+// From source to functions that a VM runs.
 
 import (
 	"strings"
@@ -13,20 +13,20 @@ import (
 	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
-// chunk is compiled source: that of a script or of a string given to loadstring. It is immutable; VMs have each their own
+// chunk is compiled source: a script, or a string given to loadstring. It is immutable; each VM has its own
 // values for some of its constants, see VM.function.
 type chunk struct {
 	main    *bytecode.Function
-	escapes bool // KEYS or ARGV might be changed or kept by the script
+	escapes bool // the script might change or store KEYS or ARGV
 }
 
-// syntaxNameMax and runtimeNameMax are how much of a chunk's name errors show.
+// syntaxNameMax and runtimeNameMax are how many bytes of a chunk's name errors show.
 const (
 	syntaxNameMax  = 80
 	runtimeNameMax = 60
 )
 
-// shortSource is how errors show a chunk's name: "@name" and "=name" without the sign, code as [string "..."].
+// shortSource returns a chunk's name as errors show it: "@name" and "=name" without the sign, code as [string "..."].
 func shortSource(source string, room int) string {
 	source = arg.CString(source)
 	switch {
@@ -51,8 +51,8 @@ func shortSource(source string, room int) string {
 	return `[string "` + first + `"]`
 }
 
-// compileChunk compiles a source. known are the functions that are constants, fold lets KEYS and ARGV be constants, too,
-// if they cannot escape. b, unless nil, is asked whether to go on. level is how deep calls nest that the source is compiled in.
+// compileChunk compiles a source. known are the functions that become constants. fold makes KEYS and ARGV constants too,
+// if they cannot escape. b, unless nil, counts the compiler's steps. level is the depth of nested calls at this point.
 func compileChunk(code, source string, known *syntax.Known, fold bool, b *budget.Budget, level int) (*chunk, error) {
 	main, escapes, err := syntax.Compile(code, &syntax.Options{
 		Chunk: shortSource(source, syntaxNameMax), Name: shortSource(source, runtimeNameMax), Source: source,
@@ -69,7 +69,7 @@ func (vm *VM) function(c *chunk) *lua.LFunction {
 	return vm.L.NewFunctionFromProto(&c.main.Link(vm.constant).FunctionProto)
 }
 
-// constant is the VM's value of a hidden constant.
+// constant returns this VM's value of a hidden constant.
 func (vm *VM) constant(name string) lua.LValue {
 	v, ok := vm.constants[name]
 	if !ok {

@@ -1,7 +1,7 @@
 package luavm
 
-// How long compiling takes: of each shape at two lengths, which must take the same time a byte, and of small scripts of
-// which each is another one, as where values are pasted into them.
+// The time of compiling: of each shape at two lengths, which must take the same time per byte, and of small scripts that are
+// all different, as when clients paste values into them.
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func BenchmarkCompileShapes(b *testing.B) {
 			}
 			for _, n := range []int{10_000, 100_000} {
 				if s.slow > 0 {
-					n /= 4 // what else would be too long to jump over
+					n /= 4 // otherwise jumps would be too long
 				}
 				source := []byte(s.source(n))
 				b.Run(fmt.Sprintf("%s×%d", name, n), func(b *testing.B) {

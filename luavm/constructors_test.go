@@ -1,7 +1,7 @@
 package luavm
 
-// Constructors of any length, around the fifty items that are stored at a time and the number of such batches that an
-// instruction can name.
+// Constructors of any length, around the fifty items that are stored at once, and around the largest number of such batches
+// that an instruction can hold.
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 package luavm
 
-// The library coroutine. A coroutine is a thread of gopher-lua; to make, resume and suspend one is done here.
+// The library coroutine. A coroutine is a thread of gopher-lua; the code here makes, resumes and suspends it.
 
 import (
 	"unsafe"
@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// coroutineDepthMax is how deep calls may nest in a coroutine. Its stack is there at once, 80 kB, so it is less than that
-	// of the script itself. Where there are more than manyCoroutines, those to come get less, or 10,000 of them that do
-	// nothing would take 800 MB.
+	// coroutineDepthMax is how deep calls may nest in a coroutine. It is less than for the script itself, since all of the
+	// call stack, 80 kB, is allocated at once. When there are more than manyCoroutines, new ones get only
+	// coroutineDepthMany: otherwise 10,000 idle coroutines would take 800 MB.
 	coroutineDepthMax  = 1000
 	manyCoroutines     = 500
 	coroutineDepthMany = 200
 	coroutineRegisters = 256
-	coroutineStep      = 1 << 10 // registers that it gets more at once
-	// spareStacksMax is how many stacks are kept for coroutines to come; one of them outlives the run.
+	coroutineStep      = 1 << 10 // how many registers a coroutine's stack grows by
+	// spareStacksMax is how many stacks are stored for new coroutines; one of them outlives the run.
 	spareStacksMax = 16
-	// coroutinesMax is how many coroutines of a run may be there that have not ended.
+	// coroutinesMax is how many coroutines of a run may exist that have not ended.
 	coroutinesMax = 10_000
 )
 
@@ -37,7 +37,7 @@ func (vm *VM) coroutineFunctions() functions {
 // coroutines is the library in a VM.
 type coroutines struct{ vm *VM }
 
-// coroutineStack is what a coroutine runs on.
+// coroutineStack is the memory that a coroutine runs on.
 type coroutineStack struct {
 	frames    []luaFrame
 	registers []lua.LValue
@@ -59,11 +59,11 @@ func (co *coroutines) start(L *lua.LState) *lua.LState {
 	return newThread(vm.L, fn, vm.coroutineStack())
 }
 
-// coroutineStack is the stack for a coroutine: that of one that has ended, if there is one.
+// coroutineStack returns a stack for a coroutine: a spare one of an ended coroutine, or a new one.
 func (vm *VM) coroutineStack() (s coroutineStack) {
 	if last := len(vm.spareStacks) - 1; last >= 0 {
 		s = vm.spareStacks[last]
-		vm.spareStacks[last] = coroutineStack{} // or what the coroutine leaves on it would outlive it here
+		vm.spareStacks[last] = coroutineStack{} // so that this slice does not keep the stack alive
 		vm.spareStacks = vm.spareStacks[:last]
 		return s
 	}
@@ -74,7 +74,7 @@ func (vm *VM) coroutineStack() (s coroutineStack) {
 	return coroutineStack{frames: make([]luaFrame, depth), registers: make([]lua.LValue, coroutineRegisters)}
 }
 
-// ended takes the stack of a coroutine that has ended.
+// ended takes the stack of an ended coroutine for reuse.
 func (vm *VM) ended(L *lua.LState) {
 	vm.coroutines--
 	t := (*coroutine)(unsafe.Pointer(L))
@@ -87,7 +87,7 @@ func (vm *VM) ended(L *lua.LState) {
 	}
 }
 
-// forgetCoroutines drops what the coroutines of a run have left.
+// forgetCoroutines drops the values that the coroutines of a run have left.
 func (vm *VM) forgetCoroutines() {
 	if !vm.madeCoroutines {
 		return
@@ -131,8 +131,8 @@ type resumer struct {
 
 var ofResumer = direct{resumes: true}
 
-// placed is an error of a coroutine as the function that resumed it raises it. The place is added once more, to numbers,
-// too, which become text by it.
+// placed is a coroutine's error in the form in which the function that resumed it raises it: with the position once more.
+// Numbers get it too, and so become text.
 func placed(L *lua.LState, errv lua.LValue) lua.LValue {
 	switch v := errv.(type) {
 	case lua.LString:
@@ -156,7 +156,7 @@ func (co *coroutines) luaResume(L *lua.LState) int {
 	return co.run(L, thread, argumentsOf(L)[1:])
 }
 
-// run resumes a coroutine. It pushes true and what was yielded or returned, or false and the error.
+// run resumes a coroutine. It pushes true and the yielded or returned values, or false and the error.
 func (co *coroutines) run(L, thread *lua.LState, args []lua.LValue) int {
 	vm := co.vm
 	if thread == L || thread.Dead || thread.Parent != nil {
@@ -164,7 +164,7 @@ func (co *coroutines) run(L, thread *lua.LState, args []lua.LValue) int {
 		L.Push(lua.LString("cannot resume " + co.status(L, thread) + " coroutine"))
 		return 2
 	}
-	if vm.ccalls >= ccallsMax { // one more than calls may nest
+	if vm.ccalls >= ccallsMax { // one level more than for calls
 		L.Push(lua.LFalse)
 		L.Push(lua.LString("C stack overflow"))
 		return 2
@@ -186,7 +186,7 @@ func (co *coroutines) run(L, thread *lua.LState, args []lua.LValue) int {
 	return L.GetTop() - top
 }
 
-// resume runs a coroutine until it yields or ends, and pushes true and what came of it. If that is an error, it is returned.
+// resume runs a coroutine until it yields or ends, and pushes true and the values. If it fails, resume returns the error.
 func (vm *VM) resume(L, thread *lua.LState, args []lua.LValue) (errv lua.LValue) {
 	ls := inside(thread)
 	begun := ls.currentFrame != nil
@@ -198,7 +198,7 @@ func (vm *VM) resume(L, thread *lua.LState, args []lua.LValue) (errv lua.LValue)
 			return
 		}
 		thread.Dead = true
-		if vm.killed || vm.inHost { // nothing in the script catches this
+		if vm.killed || vm.inHost { // the script cannot catch this
 			vm.ended(thread)
 			return
 		}
@@ -220,7 +220,7 @@ func (vm *VM) resume(L, thread *lua.LState, args []lua.LValue) (errv lua.LValue)
 	return nil
 }
 
-// pass has the call of yield in a coroutine return values. What it wants besides is nil.
+// pass makes the call of yield in a coroutine return values. Further wanted results are nil.
 func pass(thread *lua.LState, values []lua.LValue) {
 	for _, v := range values {
 		thread.Push(v)
@@ -232,8 +232,8 @@ func pass(thread *lua.LState, values []lua.LValue) {
 	}
 }
 
-// resumeHere has the loop go on with a coroutine that has yielded. The frame of the function that resumes it stays on the
-// stack, see guard.go. It returns false, having done nothing, if the function has to be called.
+// resumeHere makes the loop continue with a coroutine that has yielded. The frame of the function that resumes it stays on the
+// stack, see guard.go. It returns false, and does nothing, if the function must be called.
 func (vm *VM) resumeHere(on *running, f *lua.LFunction, at int, inst instruction) bool {
 	var thread *lua.LState
 	mark, first := -1-vm.ccalls, at+1
@@ -261,14 +261,14 @@ func (vm *VM) resumeHere(on *running, f *lua.LFunction, at int, inst instruction
 	return true
 }
 
-// comeBack has the loop, which began in a state home, go on with what resumed the coroutine that has yielded or ended. It returns
-// false if the loop did not resume it. What it gives is on the stack already, behind a true.
+// comeBack makes the loop, which began in the state home, continue with the caller of a coroutine that has yielded or
+// ended. It returns false if the loop did not resume that coroutine. The values are on the caller's stack already, behind true.
 func (vm *VM) comeBack(on *running, home *lua.LState, base unsafe.Pointer) bool {
 	thread := on.L
 	if thread == home {
 		return false
 	}
-	if thread.Parent != nil { // else the library has done so
+	if thread.Parent != nil { // else gopher-lua has done this
 		thread.G.CurrentThread, thread.Parent = thread.Parent, nil
 	}
 	L := thread.G.CurrentThread
@@ -292,7 +292,7 @@ func (vm *VM) comeBack(on *running, home *lua.LState, base unsafe.Pointer) bool 
 	return true
 }
 
-// drop ends a coroutine that the loop has resumed, where an error has ended the loop in it. What resumed it is returned.
+// drop ends a coroutine that the loop has resumed, after an error in it. It returns the state that resumed it.
 func (vm *VM) drop(thread *lua.LState) (L *lua.LState) {
 	L = thread.Parent
 	thread.G.CurrentThread, thread.Parent, thread.Dead = L, nil, true
@@ -300,7 +300,7 @@ func (vm *VM) drop(thread *lua.LState) (L *lua.LState) {
 	return L
 }
 
-// fails drops a coroutine, and returns the error as what resumed it sees it.
+// fails drops a coroutine, and returns the error in the form that its caller sees.
 func (vm *VM) fails(thread *lua.LState, errv lua.LValue) lua.LValue {
 	L := vm.drop(thread)
 	if f := inside(L).currentFrame; f.Pc < 0 {
@@ -310,8 +310,8 @@ func (vm *VM) fails(thread *lua.LState, errv lua.LValue) lua.LValue {
 	return errv
 }
 
-// yieldHere suspends a coroutine by a call of yield from the function that the loop which resumed it runs. It returns false,
-// having done nothing, if the function has to be called.
+// yieldHere executes a call of yield in a coroutine that this loop runs, and suspends it. It returns false, and does nothing,
+// if the function yield must be called.
 func (vm *VM) yieldHere(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer, at int, inst instruction) bool {
 	ls := inside(L)
 	if L == vm.L || base != nil && base != unsafe.Pointer(&ls.frames().array[0]) || crossesGo(ls.currentFrame) {
@@ -338,7 +338,7 @@ func (co *coroutines) luaYield(L *lua.LState) int {
 	return -1
 }
 
-// crossesGo tells whether Go code is between a frame and the beginning of its coroutine: a function such as pcall, or
+// crossesGo tells whether the frames from the beginning of a coroutine up to f include Go code: a function such as pcall, or
 // an instruction that calls a metamethod or an iterator.
 func crossesGo(f *luaFrame) bool {
 	for ; f.Parent != nil; f = f.Parent {

@@ -9,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Coroutines that have yielded and go on: what they get and give, how they fail, and who fails with them. A Redis that is there
-// has to answer the same.
+// Coroutines that yield and continue: the values passed, their errors, and who gets these. A Redis, if there is one, must give
+// the same replies.
 var resumed = []struct{ script, want string }{
 	{"local co = coroutine.create(function(...) local a, b, c = coroutine.yield(...) local d = coroutine.yield(a, b, c) return d, 'end' end) " +
 		"local t = {coroutine.resume(co, 1, 2)} t[4], t[5], t[6], t[7] = select(2, coroutine.resume(co, 3, nil, 5)) return {t[2], t[3], t[4], t[5] == nil and 4, t[6], " +
@@ -101,7 +101,7 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// A coroutine in which a run is ended has ended, too, and those that resumed it: a library that keeps it finds it dead.
+// If the watch ends a run in a coroutine, that coroutine and those that resumed it are dead: a library that stored it finds it dead.
 func TestResumedIsEnded(t *testing.T) {
 	const dead = "$28\r\ncannot resume dead coroutine\r\n"
 	for body, answers := range map[string][]string{
@@ -137,7 +137,7 @@ func TestResumedIsEnded(t *testing.T) {
 	}
 }
 
-// A coroutine that waits when a run ends goes with it, also if it has the stack of one that ended.
+// A suspended coroutine is collected after its run, also if it has the stack of an ended one.
 func TestWaitingCoroutinesGo(t *testing.T) {
 	vm, host := New(Config{}), newTestHost()
 	held := func() uint64 {

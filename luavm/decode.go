@@ -14,8 +14,8 @@ import (
 
 func luaInt(n int64) lua.LValue { return boxes.Lasting(float64(n)) }
 
-// decode reads one reply and returns what follows it. Replies are the server's own, so nothing is checked; a panic
-// here is a bug in a command.
+// decode reads one reply and returns it with the bytes that follow. Replies come from the server itself, so nothing is
+// checked; a panic here is a bug in a command.
 func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 	line, rest := cutLine(b)
 	switch b[0] {
@@ -72,7 +72,7 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 				tables.Set(m, k, v)
 			}
 		}
-		if b[0] == '|' { // an attribute: told to nobody, the reply follows
+		if b[0] == '|' { // an attribute: it is dropped, and the reply follows
 			return vm.decode(L, rest)
 		}
 		return wrapped(L, "map", m), rest
@@ -89,8 +89,8 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 	panic("luavm: a reply starts with " + strconv.QuoteRune(rune(b[0])))
 }
 
-// decodeRest reads the rest of an array of n values in which a null of protocol version 3 came after the first ones. How
-// much room such a table has depends on where its holes are.
+// decodeRest reads the rest of an array of n values, from a null of protocol version 3 on. The room of
+// such a table depends on where its holes are.
 func (vm *VM) decodeRest(L *lua.LState, first []lua.LValue, n int, rest []byte) (lua.LValue, []byte) {
 	t := tables.New(0, 0)
 	for i, v := range first {
@@ -105,7 +105,7 @@ func (vm *VM) decodeRest(L *lua.LState, first []lua.LValue, n int, rest []byte) 
 	return t, rest
 }
 
-// wrapped returns the one-field table in which RESP3 types come.
+// wrapped returns the table with one field that represents a RESP3 type.
 func wrapped(L *lua.LState, field string, v lua.LValue) lua.LValue {
 	t := tables.New(0, 1)
 	tables.SetString(t, field, v)
@@ -120,7 +120,7 @@ func decodeError(L *lua.LState, b []byte) *lua.LTable {
 	return t
 }
 
-// cutLine returns the first line without its type and its end, and what follows it.
+// cutLine returns the first line without its type and its end, and the bytes after it.
 func cutLine(b []byte) (line, rest []byte) {
 	for i := 1; ; i++ {
 		if b[i] == '\r' {

@@ -16,7 +16,7 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// errorPlace is where the last error was raised, in the words of Redis's error handler.
+// errorPlace is where the last error was raised, as Redis's error handler reports it.
 type errorPlace struct {
 	source string
 	line   int
@@ -33,11 +33,11 @@ func (vm *VM) throwf(L *lua.LState, format string, args ...any) {
 	vm.throw(L, lua.LString(where(L, 1)+fmt.Sprintf(format, args...)))
 }
 
-// throwError raises an error table of Redis's own making: text without a code, no place.
+// throwError raises an error table with the code ERR. text has neither a code nor a position.
 func (vm *VM) throwError(L *lua.LState, text string) { vm.throw(L, errorTable(L, "ERR "+text)) }
 
-// frameAt returns the frame at a level, level 0 being the running function. It is nil if there is none, or if a tail
-// call has taken its place.
+// frameAt returns the frame at a level; level 0 is the running function. It is nil if there is none, or if a tail
+// call has replaced the frame.
 func frameAt(L *lua.LState, level int) *luaFrame {
 	f := inside(L).currentFrame
 	for ; f != nil && level > 0; f = f.Parent {
@@ -52,7 +52,7 @@ func frameAt(L *lua.LState, level int) *luaFrame {
 	return f
 }
 
-// where is the place of the function at a level of the stack: "user_script:1: ", or nothing if that is a Go function.
+// where is the position in the function at a level of the stack: "user_script:1: ", or empty if that is a Go function.
 func where(L *lua.LState, level int) string {
 	f := frameAt(L, level)
 	if f == nil || f.Fn.IsG {
@@ -68,7 +68,8 @@ func lineOf(f *luaFrame) int {
 	return f.Fn.Proto.DbgSourcePositions[f.Pc-1]
 }
 
-// placeOf is what Redis's error handler finds: the function that raised, or its caller if that is not written in Lua.
+// placeOf is the place that Redis's error handler finds: in the function that raised the error, or in its caller if the
+// function is not written in Lua.
 func (vm *VM) placeOf(f *luaFrame) errorPlace {
 	if f != nil && f.Fn.IsG {
 		f = f.Parent
@@ -82,8 +83,8 @@ func (vm *VM) placeOf(f *luaFrame) errorPlace {
 	return errorPlace{bytecode.Of(f.Fn.Proto).Source, lineOf(f)}
 }
 
-// protect calls the function below its nargs arguments on the stack. If that fails, the stack is as it was below the
-// function, and the error is returned.
+// protect calls the function below its nargs arguments on the stack. If the call fails, it removes the function and everything
+// above it from the stack, and returns the error.
 func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue) {
 	ls := inside(L)
 	frames := ls.frames()
@@ -108,7 +109,7 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 		}
 		errv = vm.caught(r)
 		if vm.killed && frame != nil {
-			panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: errv}) // nothing in the script catches this
+			panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: errv}) // the script cannot catch this
 		}
 	}()
 	vm.mustBeCallable(L, L.Get(-nargs-1))
@@ -116,8 +117,8 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 	return true, nil
 }
 
-// breaks tells whether a panic that has ended a run is a bug of the VM itself. Then the run ends like one with an error: the
-// commands that it has called are done, and the keyspace is as they left it. The VM is not to be used any more.
+// breaks tells whether a panic that has ended a run is a bug of the VM itself. Such a run ends like one with an error: the
+// commands that it called have taken effect. The VM must not be used again.
 func (vm *VM) breaks(r any) bool {
 	if _, ok := r.(*lua.ApiError); ok || vm.inHost || vm.host == nil {
 		return false
@@ -127,7 +128,7 @@ func (vm *VM) breaks(r any) bool {
 	return true
 }
 
-// mustBeCallable raises the error of a call to something else than a function.
+// mustBeCallable raises an error if v can be called neither itself nor through __call.
 func (vm *VM) mustBeCallable(L *lua.LState, v lua.LValue) {
 	if v.Type() == lua.LTFunction {
 		return
@@ -137,7 +138,7 @@ func (vm *VM) mustBeCallable(L *lua.LState, v lua.LValue) {
 	}
 }
 
-// caught turns what a panic brought into an error value. What is not an error of Lua goes on up.
+// caught returns the error value of a recovered panic. If the panic is not a Lua error, caught panics again.
 func (vm *VM) caught(r any) lua.LValue {
 	if e, ok := r.(*lua.ApiError); ok && !vm.inHost {
 		return e.Object
@@ -159,8 +160,8 @@ func typeErrorText(do, name string, culprit lua.LValue) string {
 
 func typeName(v lua.LValue) string { return v.Type().String() }
 
-// raised is called by gopher-lua with an error on top of the stack: its own, which get the words of Lua 5.1, or that
-// of a library.
+// raised is called by gopher-lua with an error on top of the stack: an error of a library, or its own, whose text raised
+// changes to that of Lua 5.1.
 func (vm *VM) raised(L *lua.LState) {
 	v := L.Get(-1)
 	f := inside(L).currentFrame

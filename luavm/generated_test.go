@@ -1,6 +1,6 @@
 package luavm
 
-// Generated scripts, whose replies must be those of the server in REDIS_SERVER: programs of all statements, the
+// Generated scripts, whose replies must be the same as from the server in REDIS_SERVER: programs with all statements, the
 // order of tables, numbers, patterns.
 
 import (
@@ -246,8 +246,8 @@ func (g *generator) function() {
 	g.funcs = append(g.funcs, f)
 }
 
-// program is a script that returns what it saw. Tables and functions show their addresses when printed, which differ,
-// so tostring leaves them out.
+// program is a script that returns the values it saw. The text of tables and functions has their addresses, which differ,
+// so its tostring omits them.
 func program(r *rand.Rand) string {
 	g := &generator{Rand: r}
 	g.b.WriteString("local plain = tostring local tostring = function(v) local t = type(v) if t == 'table' or t == 'function' then return t end return plain(v) end local out = {}\n")
@@ -295,7 +295,7 @@ func compareGenerated(t *testing.T, next func(r *rand.Rand) string) {
 
 func TestGeneratedPrograms(t *testing.T) { compareGenerated(t, program) }
 
-// tableOrder is a script that fills a table in one of the ways there are and tells the order of its keys.
+// tableOrder is a script that fills a table in one of several ways and returns the order of its keys.
 func tableOrder(r *rand.Rand) string {
 	key := func() string {
 		b := make([]byte, 1+r.IntN(12))

@@ -1,15 +1,15 @@
 package luavm
 
-// pcall as the main loop carries it out: without a loop of its own for what is called, and for the errors of error,
-// redis.call and of the index of what is no table without a panic. Its frame stays on the stack as that of any Go function
-// does, so that coroutines and the places of errors find what they always find. That the loop is the one which catches is
-// noted in the frame's Pc, which Go functions have no use for: 1 + how deep calls through Go nested.
+// How the main loop executes pcall: without another main loop for the called function, and without a panic for common
+// errors: those of error and redis.call, and an index into a value that is not a table. The frame of pcall stays on the stack
+// like that of any Go function, so that coroutines and error positions find the usual frames. The frame's Pc, which Go
+// functions do not use, says that the main loop catches the errors: it is 1 + the depth of nested calls through Go.
 //
-// So it is with functions that resume a coroutine which has yielded: the loop goes on in the coroutine's state, and comes back
-// where that yields or ends. In the frame of resume, which catches errors as pcall does, stands the same; in that of a function of
-// wrap, which does not, the same below zero.
+// The main loop also executes functions that resume a coroutine that has yielded: it continues in the coroutine's state, and
+// returns when the coroutine yields or ends. resume catches errors, so its frame has the same Pc as that of pcall. A function
+// of wrap does not, so the Pc of its frame is the negative of that.
 //
-// All that is not simple, as functions with a list of further arguments, is left to the function itself.
+// The Go functions themselves execute everything that is not simple, such as functions with varargs.
 
 import (
 	"unsafe"
@@ -20,7 +20,7 @@ import (
 	"github.com/limitkv/limitkv/luavm/bytecode"
 )
 
-// loop runs the function of the newest frame until that has returned. It is gopher-lua's main loop.
+// loop runs the function of the newest frame until it has returned. It replaces gopher-lua's main loop.
 func (vm *VM) loop(L *lua.LState, base unsafe.Pointer) {
 	if ls := inside(L); ls.currentFrame == nil || ls.currentFrame.Fn.IsG {
 		vm.theirLoop(L, base)
@@ -32,14 +32,14 @@ func (vm *VM) loop(L *lua.LState, base unsafe.Pointer) {
 	}
 }
 
-// guarded runs the loop until it is done or a pcall that it carries out has caught an error, with which it goes on. Coroutines
-// that the loop has resumed have come back by then, or end.
+// guarded runs the loop until it is done, or until a pcall that the loop executes has caught an error; the next call continues
+// with that error. By then the coroutines that the loop resumed have returned or are ended here.
 func (vm *VM) guarded(L *lua.LState, base unsafe.Pointer, failed lua.LValue) (caught lua.LValue, done bool) {
 	defer func() {
 		if done {
 			return
 		}
-		final := vm.killed || vm.inHost // nothing in the script catches this
+		final := vm.killed || vm.inHost // the script cannot catch this
 		if L.G.CurrentThread == L && (final || inside(L).guard(base) == nil) {
 			return
 		}
@@ -70,7 +70,7 @@ func (vm *VM) guarded(L *lua.LState, base unsafe.Pointer, failed lua.LValue) (ca
 	return nil, true
 }
 
-// guard returns the frame of the newest pcall or resume that the loop which began at a frame carries out, nil if there is none.
+// guard returns the frame of the newest pcall or resume that the loop begun at base executes, nil if there is none.
 func (ls *luaState) guard(base unsafe.Pointer) *luaFrame {
 	frames := ls.frames()
 	for i := frames.sp - 1; i >= 0; i-- {
@@ -95,7 +95,7 @@ func (vm *VM) unwind(L *lua.LState, guard *luaFrame) {
 	vm.ccalls, guard.Pc = guard.Pc-1, 0
 }
 
-// endFailed ends the pcall or resume whose frame is the newest with an error.
+// endFailed ends the pcall or resume of the newest frame with an error.
 func (vm *VM) endFailed(L *lua.LState, errv lua.LValue) {
 	ls := inside(L)
 	f := ls.currentFrame
@@ -111,7 +111,7 @@ func (vm *VM) endFailed(L *lua.LState, errv lua.LValue) {
 	ls.reg.returned(f.ReturnBase, f.NRet, n)
 }
 
-// raise raises an error where the loop can go on with the pcall that catches it. It returns false, having done nothing, if
+// raise raises an error without a panic if the loop executes a pcall that catches it. It returns false, and does nothing, if
 // there is none.
 func (vm *VM) raise(L *lua.LState, base unsafe.Pointer, value func() lua.LValue) bool {
 	guard := inside(L).guard(base)
@@ -125,7 +125,7 @@ func (vm *VM) raise(L *lua.LState, base unsafe.Pointer, value func() lua.LValue)
 	return true
 }
 
-// raiseError is a call of the function error. It returns false, having done nothing, if the function has to be called.
+// raiseError executes a call of the function error. It returns false, and does nothing, if the function must be called.
 func (vm *VM) raiseError(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer, at int, inst instruction) bool {
 	ls := inside(L)
 	if ls.guard(base) == nil || !vm.enterGo(ls, loose, vm.shortcuts.error, at, inst) {
@@ -134,7 +134,7 @@ func (vm *VM) raiseError(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer,
 	return vm.raise(L, base, func() lua.LValue { return vm.errorValue(L) })
 }
 
-// raiseFailed raises the error of the command that redis.call has called.
+// raiseFailed raises the error of the command that redis.call has run.
 func (vm *VM) raiseFailed(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer, at int, inst instruction) bool {
 	ls := inside(L)
 	if vm.failed == nil || ls.guard(base) == nil || !vm.enterGo(ls, loose, vm.shortcuts.call, at, inst) {
@@ -147,7 +147,7 @@ func (vm *VM) raiseFailed(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer
 	})
 }
 
-// raiseIndex raises the error of an index into what has none.
+// raiseIndex raises the error of an index into nil, a boolean or a number.
 func (vm *VM) raiseIndex(L *lua.LState, base unsafe.Pointer, object int) bool {
 	f := inside(L).currentFrame
 	switch register(L, f, object).(type) {
@@ -157,8 +157,8 @@ func (vm *VM) raiseIndex(L *lua.LState, base unsafe.Pointer, object int) bool {
 	return false
 }
 
-// protectHere carries out a call of pcall: it begins that of a function in Lua, or does that of a Go function. It returns
-// false, having done nothing, if the function has to be called.
+// protectHere executes a call of pcall: it begins the call of a Lua function, or completes the call of a Go function. It
+// returns false, and does nothing, if the function pcall must be called.
 func (vm *VM) protectHere(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer, at int, inst instruction) bool {
 	ls := inside(L)
 	reg, frames := ls.reg, ls.frames()
@@ -199,7 +199,8 @@ func (vm *VM) protectHere(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer
 	return false
 }
 
-// endProtected ends a pcall that has succeeded, with n results behind the place of its own first one.
+// endProtected ends a pcall that has succeeded. The n results of the called function are already behind the place of pcall's
+// first result.
 func (vm *VM) endProtected(ls *luaState, guard *luaFrame, n int) {
 	reg, at, want := ls.reg, guard.ReturnBase, guard.NRet
 	ls.frames().sp, ls.currentFrame = guard.Idx, guard.Parent

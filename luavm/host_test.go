@@ -1,6 +1,6 @@
 package luavm
 
-// The host of the tests: a few commands over maps, enough to see every kind of reply.
+// The host of the tests: a few commands over maps, enough for every kind of reply.
 
 import (
 	"fmt"

@@ -2,13 +2,13 @@ package luavm
 
 // The one file that looks inside gopher-lua's states (package tables looks inside its tables).
 //
-// Redis-exact behaviour needs five things that gopher-lua 1.1.2 keeps to itself: the instruction a frame
-// stopped at (error texts name the variable), the registers (likewise), the list of open upvalues (its own
+// Redis-exact behaviour needs five things that gopher-lua 1.1.2 does not export: the instruction at which a frame
+// stopped (error texts name the variable), the registers (likewise), the list of open upvalues (gopher-lua's
 // pcall closes too many of them, so a counter captured by a closure would stop counting after a caught error),
-// the number of results a call wants (a reply that nobody looks at need not be converted), and the main loop, for
+// the number of results that a call wants (an unused reply need not be converted), and the main loop, for
 // speed (see loop.go).
-// The structs below mirror the library's; init compares every field by name, type and offset, so a different
-// version of the dependency fails at start, in every test, and not in silence.
+// The structs below mirror those of gopher-lua. init compares every field by name, kind, size and offset. So with another
+// version of gopher-lua every process and test fails at its start, and not silently later.
 
 //lint:file-ignore U1000 The structs have all the fields of those that they mirror.
 
@@ -83,7 +83,7 @@ type luaState struct {
 // mainLoop runs the function of a state's newest frame until base, a frame, has returned.
 type mainLoop = func(L *lua.LState, base unsafe.Pointer)
 
-// luaFrames is the call stack of a state: all states here were made to have room for all frames at once.
+// luaFrames is the call stack of a state. All states here have room for all their frames from the start.
 type luaFrames struct {
 	array []luaFrame
 	sp    int
@@ -103,7 +103,7 @@ func init() {
 	mustMirror(frames.Type().Elem(), reflect.TypeOf(luaFrames{}))
 }
 
-// mustMirror panics unless every field of mine is at the same place and of the same size and kind in theirs.
+// mustMirror panics unless every field of mine has the same offset, size and kind in theirs.
 func mustMirror(theirs, mine reflect.Type) {
 	for i := range mine.NumField() {
 		m := mine.Field(i)
@@ -125,7 +125,7 @@ func inside(L *lua.LState) *luaState { return (*luaState)(unsafe.Pointer(L)) }
 // frames is the call stack itself.
 func (ls *luaState) frames() *luaFrames { return (*luaFrames)(ls.stack[1]) }
 
-// coroutine is a coroutine: its state, and its numbers without boxes.
+// coroutine is a coroutine: its state, stack, and numbers without boxes.
 type coroutine struct {
 	lua.LState
 	frames   luaFrames
@@ -134,7 +134,8 @@ type coroutine struct {
 	body     *lua.LFunction
 }
 
-// newThread makes the state of a coroutine as the library does, but for what that makes and never uses: globals of its own.
+// newThread makes the state of a coroutine as gopher-lua does, but without the coroutine's own globals, which gopher-lua makes
+// and never uses.
 func newThread(main *lua.LState, body *lua.LFunction, s coroutineStack) *lua.LState {
 	own, made := inside(main), &coroutine{body: body, loose: s.loose}
 	L := &made.LState
@@ -150,8 +151,8 @@ func newThread(main *lua.LState, body *lua.LFunction, s coroutineStack) *lua.LSt
 	return L
 }
 
-// closeUpvalues gives every open upvalue at or above the register base its own copy of the value, as leaving
-// the scope would do, and takes it off the list of the open ones. The list is sorted by register.
+// closeUpvalues gives every open upvalue at or above the register base its own copy of the value, as the end of
+// the scope would do, and removes it from the list of open upvalues. The list is sorted by register.
 func (vm *VM) closeUpvalues(L *lua.LState, base int) {
 	ls := inside(L)
 	link := &ls.uvcache
@@ -169,7 +170,7 @@ func (vm *VM) closeUpvalues(L *lua.LState, base int) {
 	}
 }
 
-// settleOpen gives boxes to the numbers in registers that closures may look at, before another coroutine runs.
+// settleOpen gives boxes to the numbers in registers that closures may read, before another coroutine runs.
 func (vm *VM) settleOpen(L *lua.LState) {
 	for uv := inside(L).uvcache; uv != nil; uv = uv.next {
 		vm.settleRegister(L, uv.index)
@@ -178,7 +179,7 @@ func (vm *VM) settleOpen(L *lua.LState) {
 
 func (vm *VM) settleRegister(L *lua.LState, i int) {
 	reg, loose := inside(L).reg, vm.looseOf(L)
-	if loose.Size() == len(reg.array) { // else none of them has been used yet
+	if loose.Size() == len(reg.array) { // else there are no numbers without boxes yet
 		loose.Settle(reg.array[i:i+1], i, &vm.boxes)
 	}
 }
@@ -186,8 +187,8 @@ func (vm *VM) settleRegister(L *lua.LState, i int) {
 // wantsResults tells whether the caller of the running Go function uses its results.
 func wantsResults(L *lua.LState) bool { return inside(L).currentFrame.NRet != 0 }
 
-// bytesOf lends the bytes of a string. They must not be written to, nor kept longer than the string.
+// bytesOf returns the bytes of a string without a copy. The caller must not write to them, nor store them longer than the string.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// stringOf lends a byte slice as a string. The bytes must not change while the string is in use.
+// stringOf returns a byte slice as a string without a copy. The bytes must not change while the string is in use.
 func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

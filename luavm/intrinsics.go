@@ -1,7 +1,7 @@
 package luavm
 
-// Instructions that gopher-lua carries out otherwise than Lua 5.1: the arithmetic of strings and of -0, numbers in
-// concatenations, the remainder, powers, #, the bounds of a numeric for, further arguments, and all on tables
+// Instructions that gopher-lua executes differently from Lua 5.1: arithmetic with strings and with -0, numbers in
+// concatenations, the remainder, powers, #, the bounds of a numeric for, varargs, and all instructions on tables
 // (tableops.go).
 
 import (
@@ -18,12 +18,13 @@ import (
 
 var infinity = math.Inf(1)
 
-// instructions is the library's table of what carries out instructions. A result of 1 ends the loop.
+// instructions is gopher-lua's table of functions that execute instructions. A result of 1 ends the loop.
 //
 //go:linkname instructions github.com/yuin/gopher-lua.jumpTable
 var instructions [lua.OP_NOP + 1]func(L *lua.LState, inst uint32, base unsafe.Pointer) int
 
-// operations are the library's, and ours. They are not put into its own table: a program may have other states.
+// operations is the same table with our functions in some places. gopher-lua's own table stays as it is, since a program may
+// have other Lua states.
 var operations = instructions
 
 func init() {
@@ -44,15 +45,15 @@ func init() {
 // vmOf returns the VM of a state.
 func vmOf(L *lua.LState) *VM { return L.G.Registry.Metatable.(*lua.LUserData).Value.(*VM) }
 
-// setRegister gives a register of a frame a value.
+// setRegister sets a register of a frame.
 func setRegister(L *lua.LState, f *luaFrame, n int, v lua.LValue) {
 	if !inside(L).reg.put(f.LocalBase+n, v) {
 		panic("luavm: a function with too few registers")
 	}
 }
 
-// varargs takes further arguments into registers. Where it is to be a number of them, the library's would end the stack behind
-// them, and with it the local variables that follow the one that is given a value: a = ...
+// varargs copies the further arguments (...) into registers. gopher-lua's function is wrong for a fixed number of them, as in
+// a = ...: it would end the stack behind them, and so lose the local variables in later registers.
 func varargs(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	if inst.B() == 0 {
 		instructions[lua.OP_VARARG](L, uint32(inst), nil)
@@ -68,7 +69,7 @@ func varargs(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	}
 }
 
-// concat is a..b..c: right to left, all neighbours that are strings or numbers at once.
+// concat is a..b..c: from right to left; neighbours that are strings or numbers are joined at once.
 func concat(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	first := f.LocalBase + inst.B()
 	values := inside(L).reg.array[first : f.LocalBase+inst.C()+1]
@@ -76,7 +77,7 @@ func concat(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
 		setRegister(L, f, inst.A(), s)
 		return
 	}
-	// The values are in the stack, which moves when metamethods are called.
+	// Copied, since the values are in the stack, which can move when metamethods are called.
 	values = append([]lua.LValue(nil), values...)
 	n := len(values)
 	result := values[n-1]
@@ -190,7 +191,7 @@ func (vm *VM) binaryMetamethod(a, b lua.LValue, event string) lua.LValue {
 	return lua.LNil
 }
 
-// metamethod is that of a table or userdata.
+// metamethod is the metamethod of a table or userdata.
 func (vm *VM) metamethod(v lua.LValue, event string) lua.LValue {
 	var mt lua.LValue
 	switch v := v.(type) {
@@ -215,7 +216,7 @@ func (vm *VM) callMetamethod(L *lua.LState, m lua.LValue, args ...lua.LValue) lu
 	return v
 }
 
-// call calls a value from Go, as a C function would: such calls may only nest so deep.
+// call calls a value from Go, as a C function would. The depth of such calls is limited, see ccallsMax.
 func (vm *VM) call(L *lua.LState, fn lua.LValue, nret int, args ...lua.LValue) {
 	L.Push(fn)
 	for _, a := range args {
@@ -232,7 +233,7 @@ func (vm *VM) callStacked(L *lua.LState, nargs, nret int) {
 	vm.ccalls--
 }
 
-// ccallsMax is how deep calls through Go may nest, as LUAI_MAXCCALLS limits those through C.
+// ccallsMax is how deep calls through Go may nest, as LUAI_MAXCCALLS limits calls through C.
 const ccallsMax = 199
 
 func (vm *VM) enter(L *lua.LState) {
@@ -243,7 +244,7 @@ func (vm *VM) enter(L *lua.LState) {
 	}
 }
 
-// prepareFor begins a numeric for: strings that spell numbers are bounds, too.
+// prepareFor begins a numeric for. Its bounds may be strings that spell numbers.
 func prepareFor(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	var bounds [3]float64
 	for i, what := range [...]string{"initial value", "limit", "step"} {
@@ -258,7 +259,7 @@ func prepareFor(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	f.Pc += inst.Jump()
 }
 
-// length is #v. Lua 5.1 does not ask tables for __len.
+// length is #v. Lua 5.1 does not use __len of tables.
 func length(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	var n lua.LValue
 	switch v := register(L, f, inst.B()).(type) {

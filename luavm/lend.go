@@ -1,14 +1,14 @@
 package luavm
 
-// The tables of keys and arguments that a library's function is called with. Most functions only look at their items. Those
-// get the same two tables at each call, as scripts do: to make new ones took a sixth of the time of a call.
+// The tables of keys and arguments for calls of a library's function. Most functions only read their items. Such a function
+// gets the same two tables at each call, as scripts do: to make new tables took a sixth of the time of a call.
 
 import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// onlyRead tells whether a function does nothing with a parameter but to read its items and its length, so that nobody
-// has it afterwards. What it does not know of an instruction counts as something else.
+// onlyRead tells whether a function only reads the items and the length of a parameter, so that nothing refers to the table
+// after the call. It returns false if an instruction may do anything else with it.
 func onlyRead(p *lua.FunctionProto, parameter int) bool {
 	if p.IsVarArg != 0 || parameter >= int(p.NumParameters) {
 		return false
@@ -28,10 +28,10 @@ func onlyRead(p *lua.FunctionProto, parameter int) bool {
 			lua.OP_NEWTABLE, lua.OP_FORPREP, lua.OP_FORLOOP, lua.OP_TFORLOOP, lua.OP_TEST, lua.OP_CLOSE:
 			used = a
 		case lua.OP_RETURN:
-			used = i.B() != 1 && (a || i.B() != 2 && i.A() <= parameter) // one without values has A 0
-		case lua.OP_CALL, lua.OP_TAILCALL: // of what is above A
+			used = i.B() != 1 && (a || i.B() != 2 && i.A() <= parameter) // a return without values has A 0
+		case lua.OP_CALL, lua.OP_TAILCALL: // takes the registers above A
 			used = i.A() <= parameter
-		case lua.OP_SETLIST: // likewise; without C a word follows that is no instruction
+		case lua.OP_SETLIST: // likewise; if C is 0, the next word is not an instruction
 			used = i.A() <= parameter || i.C() == 0
 		case lua.OP_CONCAT: // from B to C
 			used = a || i.B() <= parameter
@@ -52,7 +52,7 @@ func onlyRead(p *lua.FunctionProto, parameter int) bool {
 	return true
 }
 
-// lend returns the table of some arguments: one that is used again, if the function only reads it.
+// lend returns a table of values: the reused one in from if the function only reads it, else a new one.
 func (vm *VM) lend(from *arguments, onlyRead bool, values [][]byte) *lua.LTable {
 	if !onlyRead {
 		return vm.stringArray(values)

@@ -7,7 +7,7 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Which functions get tables that are used again, and that nobody can tell.
+// Which functions get reused tables; scripts cannot notice it.
 func TestOnlyRead(t *testing.T) {
 	for _, test := range []struct {
 		code       string

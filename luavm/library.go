@@ -1,9 +1,9 @@
 package luavm
 
-// Libraries of functions: what FUNCTION LOAD takes. A library is tried once, in a VM in which nothing exists but what
-// a library may use while it loads: that finds its errors and its functions. A VM that calls a function then runs
-// the library's code for itself, once; since all that it can do while loading is to register functions, it ends up with
-// the same ones. What a function keeps in local variables of its library is the VM's own.
+// Libraries of functions, as FUNCTION LOAD takes them. A library first runs once in a VM that has only the functions that a
+// library may use while it loads. This trial run finds its errors and its functions. Each VM that calls one of the functions
+// later runs the library's code once, too. The code can only register functions while it loads, so every VM gets the same
+// functions. Local variables of a library exist once per VM.
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ import (
 	"github.com/limitkv/limitkv/resp/words"
 )
 
-// libraryChunkName is what libraries are called in error texts.
+// libraryChunkName is the chunk name of libraries in error texts.
 const libraryChunkName = "user_function"
 
 // loadTimeMax is how long a library may take to register its functions.
@@ -29,20 +29,20 @@ const loadTimeMax = 500 * time.Millisecond
 // Library is a library of functions. It is immutable once Try has succeeded, and may be used by any number of VMs.
 type Library struct {
 	Name   string
-	Engine string // as its first line has it
+	Engine string // as written in the first line
 	Code   string
 	// Functions are in the order in which they were registered.
 	Functions []Function
 
-	skip  int // of Code: the first line
+	skip  int // length of the first line of Code, which is not Lua
 	chunk *chunk
 
 	compiled bool
-	plain    *chunk // for Try: it sees the globals that there are, not those that are known
+	plain    *chunk // for Try: compiled without known functions, so that it looks globals up
 	err      error  // why it does not compile
 }
 
-// Function is what is known of a library's function.
+// Function describes a library's function.
 type Function struct {
 	Name        string
 	Description string
@@ -85,7 +85,7 @@ func ParseLibrary(code []byte) (*Library, error) {
 	return l, nil
 }
 
-// Bytes is what the library takes in memory, once it was tried: its text and its compiled form.
+// Bytes is the memory that the library needs after Try: its text and its compiled form.
 func (l *Library) Bytes() int64 {
 	n := int64(len(l.Code))
 	if l.chunk != nil {
@@ -94,7 +94,7 @@ func (l *Library) Bytes() int64 {
 	return n
 }
 
-// badName is what Redis says of libraries and of functions.
+// badName is Redis's error for names of libraries and of functions alike.
 const badName = "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long"
 
 // isName tells whether a text can name a library or a function.
@@ -108,7 +108,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// Compile compiles the library, which Try does if nobody has. Try tells if it fails.
+// Compile compiles the library, unless that has been done. Try calls it, and returns its error.
 func (l *Library) Compile() {
 	if l.compiled {
 		return
@@ -121,7 +121,7 @@ func (l *Library) Compile() {
 	l.compiled = true
 }
 
-// Try runs the library's code for the first time, to find its functions. host is asked to log only.
+// Try runs the library's code for the first time, to find its functions. It uses host only for logging.
 func (l *Library) Try(config Config, host Host) error {
 	l.Compile()
 	if l.err != nil {
@@ -156,8 +156,8 @@ func (l *Library) Try(config Config, host Host) error {
 	return nil
 }
 
-// barePool keeps VMs without globals, in which libraries are tried: to make one takes half a millisecond. A library that
-// loaded without an error has left nothing behind, for it can but register functions. The zero value is empty.
+// barePool stores VMs without globals for Try, since to make one takes half a millisecond. A library that loaded without an
+// error has left nothing in its VM, since it can only register functions.
 var barePool vmPool
 
 type vmPool struct{ vms sync.Pool }
@@ -176,7 +176,7 @@ func (p *vmPool) put(vm *VM) {
 	p.vms.Put(vm)
 }
 
-// bare takes all globals away; only redis comes back while a library loads.
+// bare removes all globals; only redis is defined again while a library loads.
 func (vm *VM) bare() {
 	var names []lua.LValue
 	tables.Each(vm.env, func(k, _ lua.LValue) bool {
@@ -188,7 +188,7 @@ func (vm *VM) bare() {
 	}
 }
 
-// registration collects what a library registers.
+// registration collects the functions that a library registers.
 type registration struct {
 	functions []Function
 	callbacks []*lua.LFunction
@@ -199,12 +199,12 @@ type loadedLibrary struct {
 	callbacks map[string]*callback
 }
 
-// callback is a function in a VM. Its script stands for it in errors.
+// callback is a function in a VM. Errors name it by its script.
 type callback struct {
 	fn     *lua.LFunction
 	script *Script
 
-	lendsKeys, lendsArgs bool // it only reads them
+	lendsKeys, lendsArgs bool // it only reads the table, so that the table can be reused
 }
 
 // runLibrary runs the main function of a library.
@@ -223,7 +223,7 @@ func (vm *VM) runLibrary(fn *lua.LFunction, r *registration, host Host) (errv lu
 	return errv, ok
 }
 
-// loadingTable is the table redis as libraries see it while they load. It cannot be changed, so one does for all.
+// loadingTable is the table redis that libraries see while they load. It is read-only, so all of them share it.
 func (vm *VM) loadingTable() *lua.LTable {
 	if vm.loading != nil {
 		return vm.loading
@@ -243,7 +243,7 @@ func (vm *VM) loadingTable() *lua.LTable {
 	return vm.loading
 }
 
-// loadLibrary returns the library in this VM, running its code if it has not been.
+// loadLibrary returns the library in this VM. It runs the library's code if it has not run here yet.
 func (vm *VM) loadLibrary(l *Library, host Host) (*loadedLibrary, error) {
 	if loaded := vm.libraries[l]; loaded != nil {
 		return loaded, nil
@@ -267,7 +267,7 @@ func (vm *VM) loadLibrary(l *Library, host Host) (*loadedLibrary, error) {
 	return loaded, nil
 }
 
-// KeepLibraries drops all libraries but those that keep says.
+// KeepLibraries drops all libraries for which keep returns false.
 func (vm *VM) KeepLibraries(keep func(*Library) bool) {
 	for l := range vm.libraries {
 		if !keep(l) {
@@ -277,10 +277,10 @@ func (vm *VM) KeepLibraries(keep func(*Library) bool) {
 }
 
 // CallFunction calls a function of a library and writes exactly one reply. keys and args are copied. The VM must not
-// be one that runs scripts: libraries may change what scripts would see.
+// be used for scripts too, since libraries may change what scripts would see.
 func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Host, out *resp.Writer) (outcome Outcome) {
 	loaded, err := vm.loadLibrary(l, host)
-	if err != nil { // it loaded when it was tried: only an end of time or memory can be the cause
+	if err != nil { // Try succeeded, so only a time or memory limit can be the cause
 		out.Error("ERR " + oneLine(err.Error()))
 		return Outcome{Failure: "ERR " + oneLine(err.Error()), Broken: vm.broken}
 	}

@@ -1,13 +1,13 @@
 package luavm
 
-// The main loop. It counts what it does where a script can repeat itself, so that whoever watches over the script is
-// asked now and then (see Watch): at jumps, calls and commands. What goes straight on costs nothing.
+// The main loop. It counts steps where a script can repeat itself, at jumps, calls and commands, so that the watch is called
+// now and then (see Watch). Other instructions do not pay for that.
 //
-// gopher-lua calls a function for each instruction, and sets up a frame of ten words for each call of a Go function. Here
-// the instructions that such scripts are made of are carried out in place, and so are calls of redis.call, tonumber, the
-// remainder and the iterator of ipairs: their arguments are where they are already. All that may raise an error, or is none of the simple
-// cases, goes the library's way: its functions for instructions stand in its jumpTable. So nothing here has an effect
-// before it is certain to succeed.
+// gopher-lua calls a function for each instruction, and sets up a frame of ten words for each call of a Go function. This
+// loop executes the common instructions in place. It also executes calls of redis.call, tonumber, the remainder and the
+// iterator of ipairs in place, since their arguments are in registers already. gopher-lua's functions, which are in its
+// jumpTable, execute everything that may raise an error and all other cases. So the code here changes nothing before it is
+// certain to succeed.
 
 import (
 	"unsafe"
@@ -20,20 +20,20 @@ import (
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-// shortcuts are the Go functions that the loop does without calling them.
+// shortcuts are the Go functions that the loop executes without calling them.
 type shortcuts struct {
 	call, tonumber, ipairsNext, pcall, error, yield, resume *lua.LFunction
 }
 
-// direct is what Go functions have for a Proto that loop may call: all but yield, which does not return. The
-// library looks at the Proto of functions in Lua only.
+// direct is the Proto of Go functions that the loop may call directly: all except yield, which does not return. gopher-lua
+// uses the Proto only of Lua functions.
 type direct struct {
 	lua.FunctionProto
 	quick   quick // nil: none
 	resumes bool  // it resumes a coroutine
 }
 
-// openShortcuts finds the functions that need not be called, and marks those that may be called directly.
+// openShortcuts finds the functions of shortcuts, and marks the Go functions that may be called directly.
 func (vm *VM) openShortcuts() {
 	vm.shortcuts.call = vm.constants["redis.call"].(*lua.LFunction)
 	vm.shortcuts.tonumber = vm.constants["tonumber"].(*lua.LFunction)
@@ -48,16 +48,16 @@ func (vm *VM) openShortcuts() {
 	}
 }
 
-// run is the loop, see guarded. failed is the error that ends the pcall whose frame is the newest, nil at first.
+// run is the loop, see guarded. failed is the error that ends the pcall of the newest frame, nil at first.
 //
-// What runs next may look at the registers, so numbers that have no boxes (see boxes.Loose) get them before anything but
-// the instructions in place: all those of the running function, or what a Go function is called with. Those of the functions
-// that wait for it keep theirs: nobody but the loop looks there, and closures by way of upvalues.
+// Numbers in registers may have no boxes (see boxes.Loose), which only the code here understands. So before any other code
+// runs they get boxes: all numbers of the running function, or only the arguments of a Go function. Numbers of functions
+// further down the stack may stay without boxes: only the loop reads these registers, and closures through upvalues.
 //
-// Behind a comparison stands a jump, which the comparison of two numbers carries out at once.
+// A jump follows each comparison. The comparison of two numbers executes that jump at once.
 //
-// While a function in Lua runs, the stack's top is above all of its registers, except between an instruction that leaves
-// any number of values and the one that takes them.
+// While a Lua function runs, the stack's top is above all of its registers, except between an instruction that leaves
+// a variable number of values and the instruction that takes them.
 func (vm *VM) run(L *lua.LState, base unsafe.Pointer, failed lua.LValue) {
 	var on running
 	on.in(vm, L, base)
@@ -88,7 +88,7 @@ frames:
 		}
 		loose.Fit(len(reg.array))
 		regs, places = unsafe.Pointer(&reg.array[local]), loose.From(local)
-	entered: // from here on the variables above are those of a function whose registers are there
+	entered: // from here on the variables above belong to the running function, and its registers exist
 		for {
 			inst := instructionAt(code, pc)
 			pc++
@@ -391,7 +391,7 @@ frames:
 						if inst.B() != 0 && inst.C() != 0 {
 							continue
 						}
-						continue frames // for the stack's top
+						continue frames // to set the stack's top
 					}
 					if vm.raiseFailed(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 						continue frames
@@ -445,8 +445,8 @@ frames:
 					inst = returnOne | inst&registerA
 					break
 				}
-				// As in Lua, a Go function is called, and what it returns is returned by the next instruction. The library would
-				// take the frame away under a coroutine that is to go on.
+				// As in Lua, a Go function gets a normal call, and the next instruction returns its results. gopher-lua would
+				// remove the frame, which a coroutine needs to continue.
 				inst = bytecode.ABC(lua.OP_CALL, a, inst.B(), 0)
 				if isFunction && f == vm.shortcuts.pcall && vm.protectHere(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 					continue frames
@@ -518,17 +518,17 @@ frames:
 			if operations[inst.Op()](on.L, uint32(inst), on.base) == 1 && !vm.comeBack(&on, L, base) {
 				return
 			}
-			continue frames // the frame may be another, or have another function
+			continue frames // there may be another frame, or another function in the frame
 		}
 	}
 }
 
-// instructionAt is an instruction, by the address of the first one.
+// instructionAt returns the instruction at pc. code is the address of the first instruction.
 func instructionAt(code unsafe.Pointer, pc int) instruction {
 	return *(*instruction)(unsafe.Add(code, uintptr(pc)*unsafe.Sizeof(instruction(0))))
 }
 
-// looseOf has the numbers without boxes of a state's registers.
+// looseOf returns the numbers without boxes of a state's registers.
 func (vm *VM) looseOf(L *lua.LState) *boxes.Loose {
 	if L == vm.L {
 		return &vm.loose
@@ -536,8 +536,8 @@ func (vm *VM) looseOf(L *lua.LState) *boxes.Loose {
 	return &(*coroutine)(unsafe.Pointer(L)).loose
 }
 
-// renew asks whether the script may go on. The instruction before pc is the one whose line is told if not. The function that
-// asks ends nothing but the script, and looks at no registers.
+// renew asks the watch whether the script may continue. If not, the error shows the line of the instruction before pc. The
+// watch reads no registers, so numbers need no boxes here.
 func (vm *VM) renew(cf *luaFrame, pc int) {
 	cf.Pc = pc
 	vm.budget.Renew()

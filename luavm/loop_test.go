@@ -24,7 +24,7 @@ func (h *countingHost) Call(any, [][]byte, int) []byte {
 	return []byte(h.reply)
 }
 
-// A command whose error the loop hands on to redis.call has run already and does not run again.
+// If the loop passes the error of a command to redis.call, the command does not run again.
 func TestFailedCommandRunsOnce(t *testing.T) {
 	for _, script := range []string{
 		"redis.call('set', 'k', 'v') return 1",
@@ -45,7 +45,7 @@ func TestFailedCommandRunsOnce(t *testing.T) {
 				t.Errorf("%s\nrun %d: %d commands ran, reply %q", script, run, host.runs, w.Buf)
 			}
 		}
-		// Nothing is left of it: the next command's reply is its own.
+		// The error does not affect the next command, which gets its own reply.
 		host.reply = ":7\r\n"
 		w := &resp.Writer{Proto: 2}
 		s, _ := Compile([]byte("local n = redis.call('incr', 'k') return n + 1"))
@@ -55,7 +55,7 @@ func TestFailedCommandRunsOnce(t *testing.T) {
 	}
 }
 
-// What may run for ever can be ended wherever it repeats itself, and no pcall of the script catches that.
+// The watch can end every script that may run for ever, and no pcall of the script catches that.
 func TestWatch(t *testing.T) {
 	text := strings.Repeat("a", 1<<20)
 	for _, script := range []string{
@@ -127,7 +127,7 @@ func TestWatch(t *testing.T) {
 		vm, host := New(Config{}), &countingHost{reply: ":1\r\n"}
 		began := time.Now()
 		var asked int
-		var longest time.Duration // between two questions
+		var longest time.Duration // between two calls of the watch
 		last := began
 		vm.Watch(func() (int, error) {
 			asked++
@@ -145,7 +145,7 @@ func TestWatch(t *testing.T) {
 		}
 		w := &resp.Writer{Proto: 2}
 		vm.Run(s, nil, [][]byte{[]byte(text)}, host, w)
-		// A part of a second is what a collection of garbage and other tests may take between two questions.
+		// Garbage collection and other tests may take a part of a second between two calls of the watch.
 		if took := time.Since(began); !strings.HasPrefix(string(w.Buf), "-ERR ended by the test") || took > 10*time.Second {
 			t.Errorf("%s\nwas asked %d times, at most %v apart, took %v: %.100q", script, asked, longest, took, w.Buf)
 		}
@@ -159,7 +159,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Where a run is ended is told, whichever instruction that was at.
+// The error shows where a run was ended, at whatever instruction.
 func TestWatchTellsLine(t *testing.T) {
 	for _, script := range []string{
 		"while true do tostring(1) end",

@@ -1,7 +1,7 @@
 package luavm
 
-// Numbers that have no boxes must not change behind the back of those who were given them: in tables, upvalues,
-// arguments, results, coroutines, errors, and beyond the registers that have a place for them.
+// Numbers without boxes must not change later where they were stored: in tables, upvalues,
+// arguments, results, coroutines, errors, and in registers beyond those with a place.
 
 import (
 	"fmt"

@@ -19,7 +19,7 @@ func (vm *VM) mathFunctions() functions {
 			return 1
 		}
 	}
-	positive := func(f func(float64) float64) lua.LGFunction { // the NaN that it makes of a number is positive in C
+	positive := func(f func(float64) float64) lua.LGFunction { // for a number, its NaN is positive in C
 		return func(L *lua.LState) int {
 			x := arg.Number(L, 1)
 			if y := f(x); y == y || x != x {
@@ -44,7 +44,7 @@ func (vm *VM) mathFunctions() functions {
 	}
 }
 
-// invalid gives a NaN that came of numbers the sign that the processor gives it.
+// invalid gives a NaN result of a number the sign that the processor would give it.
 func invalid(result, x float64) float64 {
 	if result != result {
 		if x != x {
@@ -55,8 +55,8 @@ func invalid(result, x float64) float64 {
 	return result
 }
 
-// twoNumbers reads two arguments, the second one first: Redis reads them as arguments of a C call, and the compiler that
-// it is built with takes those from the right. Where both are wrong it is the second that the error names.
+// twoNumbers reads two arguments, the second one first: Redis reads them within the arguments of a C call, which its
+// compiler evaluates from the right. So if both are wrong, the error names the second.
 func twoNumbers(L *lua.LState) (a, b float64) {
 	b = arg.Number(L, 2)
 	return arg.Number(L, 1), b

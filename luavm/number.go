@@ -1,6 +1,6 @@
 package luavm
 
-// Numbers on their way to commands and replies.
+// Conversion of numbers for commands and replies.
 
 import (
 	"math"
@@ -23,7 +23,7 @@ func appendArgument(b []byte, f float64) []byte {
 	return number.AppendDouble(b, f)
 }
 
-// truncateInt converts to C's int as amd64 does: what does not fit becomes the smallest.
+// truncateInt converts to C's int as amd64 does: a number that does not fit becomes the smallest int.
 func truncateInt(f float64) int {
 	if f > math.MinInt32-1 && f < math.MaxInt32+1 {
 		return int(f)

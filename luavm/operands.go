@@ -1,6 +1,6 @@
 package luavm
 
-// What the instructions of the main loop take: registers and constants by address, and what of values decides.
+// Operands of the instructions of the main loop: registers and constants by address, and tests of their values.
 
 import (
 	"unsafe"
@@ -11,17 +11,17 @@ import (
 	"github.com/limitkv/limitkv/luavm/bytecode"
 )
 
-// at is a register or a constant, by the address of the first one.
+// at returns the address of register or constant i; first is the address of the first one.
 func at(first unsafe.Pointer, i int) *lua.LValue {
 	return (*lua.LValue)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(lua.LValue(nil))))
 }
 
-// placeAt is the place of a register for a number, by the address of that of the first one.
+// placeAt returns the address of register i's place for a number (see boxes.Loose); first is that of the first register.
 func placeAt(first unsafe.Pointer, i int) *lua.LNumber {
 	return (*lua.LNumber)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(lua.LNumber(0))))
 }
 
-// placeOf is where a register or a constant is.
+// placeOf returns the address of a register or a constant.
 func placeOf(regs, constants unsafe.Pointer, n int) *lua.LValue {
 	if n&bytecode.ConstantBit != 0 {
 		regs = constants
@@ -29,7 +29,7 @@ func placeOf(regs, constants unsafe.Pointer, n int) *lua.LValue {
 	return at(regs, n&^bytecode.ConstantBit)
 }
 
-// operandAt is a register or a constant. It may be a number without a box: who keeps it takes boxedOperand.
+// operandAt returns a register or a constant. It may be a number without a box; to store the value, use boxedOperand.
 func operandAt(regs, constants unsafe.Pointer, n int) lua.LValue {
 	if n&bytecode.ConstantBit != 0 {
 		return *at(constants, n&^bytecode.ConstantBit)
@@ -37,7 +37,7 @@ func operandAt(regs, constants unsafe.Pointer, n int) lua.LValue {
 	return *at(regs, n)
 }
 
-// boxedOperand is a register or a constant that may be kept.
+// boxedOperand returns a register or a constant in a form that may be stored.
 func (vm *VM) boxedOperand(regs, places, constants unsafe.Pointer, n int) lua.LValue {
 	if n&bytecode.ConstantBit != 0 {
 		return *at(constants, n&^bytecode.ConstantBit)
@@ -49,7 +49,7 @@ func (vm *VM) boxedOperand(regs, places, constants unsafe.Pointer, n int) lua.LV
 	return *v
 }
 
-// put assigns to a register; false if the stack has to grow first.
+// put assigns to a register; false if the stack must grow first.
 func (r *luaRegistry) put(i int, v lua.LValue) bool {
 	if uint(i) >= uint(len(r.array)) {
 		return false
@@ -89,19 +89,19 @@ func isKey(v lua.LValue) bool {
 	return true
 }
 
-// longString is from how many bytes on comparing strings counts as more than a step.
+// longString is the length up to which comparing strings counts as no more than a step.
 const longString = 4 << 10
 
-// compares counts what it takes to compare two strings.
+// compares counts the cost of comparing two long strings.
 func (vm *VM) compares(x, y lua.LValue) {
 	if x, ok := x.(lua.LString); ok && len(x) > longString {
 		if y, ok := y.(lua.LString); ok {
-			vm.budget.Bytes(8 * min(len(x), len(y))) // the library looks at each byte
+			vm.budget.Bytes(8 * min(len(x), len(y))) // gopher-lua compares byte by byte
 		}
 	}
 }
 
-// equals compares what needs no metamethod.
+// equals compares two values; certain is false if a metamethod may be needed.
 func (vm *VM) equals(x, y lua.LValue) (equal, certain bool) {
 	switch x := x.(type) {
 	case lua.LNumber:

@@ -1,6 +1,6 @@
 package luavm
 
-// A real Redis to compare with: REDIS_SERVER names its binary. Without it the recorded replies are the judge.
+// A real Redis to compare with: REDIS_SERVER names its binary. Without it, tests use the recorded replies.
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// oracle is a connection to a Redis of its own.
+// oracle is a connection to a Redis that runs for one test.
 type oracle struct {
 	conn net.Conn
 	in   *bufio.Reader

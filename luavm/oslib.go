@@ -1,6 +1,6 @@
 package luavm
 
-// The library os, of which Redis leaves only the clock.
+// The library os, which in Redis has only the clock.
 
 import lua "github.com/yuin/gopher-lua"
 

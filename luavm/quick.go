@@ -1,8 +1,8 @@
 package luavm
 
-// Functions of the libraries that make a number of numbers or of a string, as the main loop calls them: without a frame,
-// and without boxes for what they take and give. They do what the libraries' own do with such arguments, and leave all
-// others to these.
+// Library functions that compute a number from numbers or from a string, in a form that the main loop calls without a frame
+// and without boxes for arguments and result. For such arguments they do the same as the library's functions. They leave
+// all other arguments to those.
 
 import (
 	"math"
@@ -75,7 +75,7 @@ func ofNumbers(f func(x, y float64) float64) quick {
 	}
 }
 
-// quickByte is string.byte of one byte that is there.
+// quickByte is string.byte for one existing byte.
 func quickByte(args []lua.LValue) (float64, bool) {
 	s, ok := args[0].(lua.LString)
 	if !ok || len(args) > 2 {
@@ -98,7 +98,7 @@ func quickLen(args []lua.LValue) (float64, bool) {
 	return float64(len(s)), ok
 }
 
-// callQuickly carries out a call of one of these, if its result is wanted.
+// callQuickly executes a call of a quick function if the caller wants its result.
 func callQuickly(reg *luaRegistry, loose *boxes.Loose, call quick, at int, inst instruction) bool {
 	if inst.C() != 2 && inst.C() != 0 {
 		return false

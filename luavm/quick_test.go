@@ -1,6 +1,6 @@
 package luavm
 
-// What is called quickly gives what the library's function gives.
+// Quick functions return the same results as the library's functions.
 
 import (
 	"fmt"

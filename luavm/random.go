@@ -1,8 +1,8 @@
 package luavm
 
-// math.random. Redis replaces Lua's by a generator of its own so that numbers are the same everywhere: the linear
-// congruential generator of drand48, of which there is one for the whole server. It goes on from script to script,
-// and a script's randomseed holds for those that follow.
+// math.random. Redis replaces Lua's generator so that numbers are the same everywhere: it uses the linear
+// congruential generator of drand48. The server has one generator, which continues from script to script, so a script's
+// randomseed also affects later scripts.
 
 import "sync/atomic"
 

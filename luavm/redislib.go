@@ -37,8 +37,8 @@ func (vm *VM) redisConstants() map[string]lua.LValue {
 	}
 }
 
-// errorReplyText splits an error into code and message and puts them together again, as Redis does with what it makes
-// an error table of: the text without "-". A text of one word gets the code ERR.
+// errorReplyText splits an error into code and message and joins them again, as Redis does for
+// an error table. The text has no "-". A text of one word gets the code ERR.
 func errorReplyText(text string) string {
 	code, message, found := strings.Cut(text, " ")
 	if !found {
@@ -141,7 +141,7 @@ func (vm *VM) redisLog(L *lua.LState) int {
 	return 0
 }
 
-// There is no script debugger, so a breakpoint never stops.
+// redisBreakpoint never stops, since there is no script debugger.
 func redisBreakpoint(L *lua.LState) int {
 	L.Push(lua.LFalse)
 	return 1

@@ -1,7 +1,7 @@
 package luavm
 
-// redis.register_function: how a library names its functions. It has two forms, a name and a function, or one table of
-// named arguments.
+// redis.register_function: a library calls it to register its functions. Its arguments are a name and a function, or one table
+// of named arguments.
 
 import (
 	"strings"

@@ -1,6 +1,6 @@
 package luavm
 
-// From what a script returns to a reply.
+// From the result of a script to a reply.
 
 import (
 	lua "github.com/yuin/gopher-lua"
@@ -10,7 +10,8 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// writeResult writes a script's result. That can take long, too: tables may hold each other many times.
+// writeResult writes a script's result. The watch may end this too, since it can take long: tables may contain each other
+// many times.
 func (vm *VM) writeResult(out *resp.Writer, v lua.LValue, outcome *Outcome) {
 	mark := out.Mark()
 	defer func() {
@@ -28,8 +29,8 @@ func (vm *VM) writeResult(out *resp.Writer, v lua.LValue, outcome *Outcome) {
 	vm.write(out, v, 2, outcome) // the error handler and the value
 }
 
-// passOn writes a command's reply of protocol version 2 as it would look after becoming a Lua value and back. It returns
-// what follows the reply.
+// passOn writes a command's reply of protocol version 2 as if it had been converted to a Lua value and back. It returns
+// the bytes after the reply.
 func (vm *VM) passOn(out *resp.Writer, reply []byte, outcome *Outcome) (rest []byte) {
 	line, rest := cutLine(reply)
 	switch reply[0] {
@@ -63,8 +64,8 @@ func (vm *VM) passOn(out *resp.Writer, reply []byte, outcome *Outcome) (rest []b
 	return rest
 }
 
-// write converts by Redis's rules. slots is how much of its stack Redis would be using, which limits how deep tables
-// may nest: four more must be free.
+// write converts a value by Redis's rules. slots is how many slots of the Lua stack Redis would use here. At least four more
+// must be free, which limits how deep tables may nest.
 func (vm *VM) write(out *resp.Writer, v lua.LValue, slots int, outcome *Outcome) {
 	if slots+4 > clibSlots {
 		out.Error("ERR reached lua stack limit")

@@ -1,10 +1,10 @@
 package luavm
 
-// The world a script sees: Redis 8's globals and libraries, all read-only.
+// The sandbox of a script: Redis 8's globals and libraries, all read-only.
 //
-// gopher-lua knows no read-only tables. A script gets an empty table instead, whose metatable looks into the real one
-// and refuses to write; the library functions here know to look behind it. Compiled code does not pay for that: known
-// functions are constants in it, see package syntax.
+// gopher-lua has no read-only tables. A script gets an empty table instead, a view, whose metatable reads from the real table
+// and refuses writes. The library functions here use the table behind a view. Compiled code does not pay for that, since
+// known functions are constants in it, see package syntax.
 
 import (
 	"maps"
@@ -30,8 +30,9 @@ type functions map[string]lua.LGFunction
 
 const readonlyError = "Attempt to modify a readonly table"
 
-// knownFunctions are the functions that compiled code has as constants: "tonumber", "redis.call". Every VM has a constant
-// for each. They are found when the first script is compiled, since a VM takes half a millisecond to build.
+// knownFunctions returns the functions that are constants in compiled code, such as "tonumber" and "redis.call". Every VM has
+// a constant for each. The list is made when the first script is compiled, since it needs a VM, which takes half a
+// millisecond to build.
 func knownFunctions() *syntax.Known {
 	known.once.Do(func() {
 		k := syntax.Known{Functions: map[string]string{}, Libraries: map[string]map[string]string{}}
@@ -96,7 +97,7 @@ func (vm *VM) library(name string, fns functions, values map[string]lua.LValue) 
 	return t
 }
 
-// publish makes a table a global that scripts can only read.
+// publish makes a table a read-only global.
 func (vm *VM) publish(name string, t *lua.LTable) {
 	tables.SetString(vm.env, name, vm.show(t))
 	tables.Each(t, func(k, v lua.LValue) bool {
@@ -115,7 +116,7 @@ func (vm *VM) show(t *lua.LTable) *lua.LTable {
 	return view
 }
 
-// guard gives a table a metatable that reads elsewhere and refuses new fields.
+// guard gives t a metatable that reads from index and refuses new fields.
 func (vm *VM) guard(index lua.LValue, t *lua.LTable) {
 	mt := tables.New(0, 2)
 	tables.SetString(mt, "__index", index)
@@ -123,7 +124,7 @@ func (vm *VM) guard(index lua.LValue, t *lua.LTable) {
 	t.Metatable = mt
 }
 
-// refuse is what writing to a read-only table does.
+// refuse raises the error of a write to a read-only table.
 func (vm *VM) refuse(L *lua.LState) int {
 	vm.throwf(L, readonlyError)
 	return 0
@@ -153,7 +154,7 @@ func (vm *VM) writable(L *lua.LState, n int) *lua.LTable {
 	return t
 }
 
-// openMetatables makes strings behave as in Lua 5.1, and shows scripts of the metatables what Redis shows.
+// openMetatables makes strings behave as in Lua 5.1, and makes the views of metatables that Redis shows to scripts.
 func (vm *VM) openMetatables() {
 	vm.L.SetMetatable(lua.LString(""), vm.stringMetatable())
 	mt := tables.New(0, 1)

@@ -1,6 +1,6 @@
 package luavm
 
-// A compiled script. Compiling happens once per body: the prototype it gives is shared by every VM.
+// A compiled script. Each body is compiled once; all VMs share the resulting prototype.
 
 import (
 	"crypto/sha1"
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
-// chunkName is what scripts are called in error texts.
+// chunkName is the chunk name of scripts in error texts.
 const chunkName = "user_script"
 
 // Script is a compiled script. It is immutable and may be used by any number of VMs at once.
@@ -22,10 +22,10 @@ type Script struct {
 
 	chunk *chunk
 	ran   atomic.Bool
-	skip  int // of Body: the first line, if that is not Lua
+	skip  int // length of the first line of Body if it is not Lua, else 0
 }
 
-// Bytes is what the script takes in memory: its text and its compiled form.
+// Bytes is the memory that the script needs: its text and its compiled form.
 func (s *Script) Bytes() int64 { return int64(len(s.Body)) + s.chunk.main.Bytes(s.Body) }
 
 // SHA1Hex returns the SHA-1 of b in lowercase hexadecimal, as SCRIPT LOAD and redis.sha1hex do.
@@ -48,12 +48,12 @@ func Compile(body []byte) (*Script, error) {
 	return s, nil
 }
 
-// CompileError says why a body is no script.
+// CompileError says why a body does not compile.
 type CompileError struct{ Text string }
 
 func (e *CompileError) Error() string { return e.Text }
 
-// Analyse finds out what can be proven of the script. keys says where a command's keys are.
+// Analyse proves facts about the script, if it can. keys says where a command's keys are.
 func (s *Script) Analyse(keys analysis.KeyFinder) analysis.Verdict {
 	source := s.Body[s.skip:]
 	if len(source) > analysis.SourceMax {

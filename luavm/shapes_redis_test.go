@@ -2,8 +2,8 @@
 
 package luavm
 
-// Shapes at their limits, beside Redis. They are compiled on one goroutine, and with the race detector, which has nothing to
-// find there, that takes minutes.
+// Shapes at their limits, compared with Redis. They are not run with the race detector: one goroutine compiles them, so it can
+// find nothing, and it would take minutes.
 
 import "testing"
 

@@ -1,8 +1,8 @@
 package luavm
 
-// Sources of every shape that a parser or a compiler may choke on: chains, nestings and lists of any length. They must
-// not need a stack that grows with them, nor more time than in proportion to their length, and be taken or refused as by
-// the server in REDIS_SERVER, in its words.
+// Sources of every shape that may overload a parser or a compiler: chains, nestings and lists of any length. Their stack must
+// not grow with the length, and their time at most in proportion to it. They must be accepted or refused like by
+// the server in REDIS_SERVER, with the same errors.
 
 import (
 	"flag"
@@ -22,7 +22,7 @@ var shapeSeed = flag.Uint64("shapeseed", 0, "seed of the random shapes; 0: anoth
 type shape struct {
 	name                      string
 	before, link, after, back string // back is repeated, too, behind after
-	// slow is from how many links on a real Lua takes time in proportion to their square; 0: never
+	// slow is the number of links from which the real Lua takes time proportional to their square; 0: never
 	slow int
 }
 
@@ -102,7 +102,7 @@ func (s *shape) source(n int) string {
 	return s.before + strings.Repeat(s.link, n) + s.after + strings.Repeat(s.back, n)
 }
 
-// numbered are shapes of which no part is like another: constants, variables, upvalues.
+// numbered are shapes whose parts are all different: constants, variables, upvalues.
 var numbered = []struct {
 	name  string
 	build func(n int) string

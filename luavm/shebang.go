@@ -1,6 +1,6 @@
 package luavm
 
-// The first line of a script may be "#!lua flags=...": it names the engine and says what the script will not do.
+// The first line of a script may be "#!lua flags=...": it names the engine and declares properties of the script.
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/resp/words"
 )
 
-// Flags is a set of what a script declares of itself in its shebang line.
+// Flags is the set of properties that a script declares in its shebang line.
 type Flags uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	NoCluster
 	// AllowCrossSlotKeys: the script may use keys of several slots.
 	AllowCrossSlotKeys
-	// Compat: there is no shebang line, so the rules of old apply.
+	// Compat: there is no shebang line, so the rules for old scripts apply.
 	Compat
 )
 
@@ -38,7 +38,7 @@ var flagNames = []struct {
 	{"allow-cross-slot-keys", AllowCrossSlotKeys},
 }
 
-// FlagsOf returns what a source declares. ok is false if its shebang line is wrong.
+// FlagsOf returns the flags that a source declares. ok is false if its shebang line is wrong.
 func FlagsOf(body []byte) (flags Flags, ok bool) {
 	if !bytes.HasPrefix(body, []byte("#!")) {
 		return Compat, true
@@ -47,15 +47,15 @@ func FlagsOf(body []byte) (flags Flags, ok bool) {
 	return flags, err == nil
 }
 
-// parseShebang returns what a shebang line declares and where the code starts: at the line's end, so that line
-// numbers stay the user's.
+// parseShebang returns the flags of a shebang line and where the code starts: at the end of that line, so that the code has
+// the line numbers of the script.
 func parseShebang(body string) (flags Flags, skip int, err error) {
 	if !strings.HasPrefix(body, "#!") {
 		return Compat, 0, nil
 	}
 	skip = strings.IndexByte(body, '\n')
 	if nul := strings.IndexByte(body, 0); nul >= 0 && nul < skip {
-		skip = -1 // Redis searches the line's end as in a C string
+		skip = -1 // Redis searches the line's end only up to a NUL byte
 	}
 	if skip < 0 {
 		return 0, 0, &CompileError{Text: "Invalid script shebang"}

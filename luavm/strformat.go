@@ -1,6 +1,6 @@
 package luavm
 
-// string.format: C's printf, as far as Lua 5.1 lets it through.
+// string.format: the part of C's printf that Lua 5.1 supports.
 
 import (
 	"math"
@@ -55,7 +55,7 @@ func (vm *VM) stringFormat(L *lua.LState) int {
 	return 1
 }
 
-// parseSpec reads flags, width and precision and returns where the conversion is.
+// parseSpec reads flags, width and precision and returns the position of the conversion.
 func parseSpec(L *lua.LState, format string, i int) (spec formatSpec, at int) {
 	start := i
 	at = i
@@ -105,7 +105,7 @@ func (vm *VM) formatItem(L *lua.LState, b []byte, spec formatSpec, conversion by
 	case 'c':
 		item := spec.pad([]byte{character(arg.Number(L, n))}, false)
 		for i, c := range item {
-			if c == 0 { // the item goes through a C string
+			if c == 0 { // Lua passes the item to printf as a C string
 				item = item[:i]
 				break
 			}
@@ -169,15 +169,15 @@ func (vm *VM) formatItem(L *lua.LState, b []byte, spec formatSpec, conversion by
 	return b
 }
 
-// character is the conversion of a double to a C int, as amd64 does it, and of that to a byte.
+// character converts a double to a C int, as amd64 does, and the int to a byte.
 func character(f float64) byte {
 	if f > math.MinInt32-1 && f < math.MaxInt32+1 {
 		return byte(int32(f))
 	}
-	return 0 // of the smallest int
+	return 0 // the low byte of the smallest int
 }
 
-// unsigned is the conversion of a double to C's unsigned long as amd64 does it.
+// unsigned converts a double to C's unsigned long as amd64 does.
 func unsigned(f float64) uint64 {
 	if f >= 1<<63 {
 		return uint64(arg.Truncate(f-(1<<63))) ^ 1<<63
@@ -267,7 +267,7 @@ func (spec formatSpec) digits(f float64, conversion byte, precision int) string 
 	if !spec.sharp {
 		return strconv.FormatFloat(f, 'g', precision, 64)
 	}
-	// With # trailing zeros stay: take the form that %g would and as many digits as asked for.
+	// With #, trailing zeros stay: use the form that %g would choose, with all requested digits.
 	scientific := strconv.FormatFloat(f, 'e', precision-1, 64)
 	mantissa, exponent, _ := strings.Cut(scientific, "e")
 	x, _ := strconv.Atoi(exponent)

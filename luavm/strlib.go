@@ -19,24 +19,24 @@ func (vm *VM) stringFunctions() functions {
 	}
 }
 
-// stringBytesMax is how long a string may get, as long as Redis lets a value be.
+// stringBytesMax is the longest string, the same as Redis's limit for a value.
 const stringBytesMax = 512 << 20
 
-// NoMemory is the error of a script that wants more memory than there is for it.
+// NoMemory is the error of a script that needs more memory than it may have.
 const NoMemory = "not enough memory"
 
-// room refuses to build a string that is too long.
+// room raises an error if a string of this size would be too long.
 func (vm *VM) room(L *lua.LState, size int) {
 	if size > stringBytesMax {
 		vm.throw(L, lua.LString(NoMemory))
 	}
 }
 
-// roomAsked is from how many bytes on whoever watches over the script is asked before they are allocated. What is smaller,
-// or grows, is noticed in time when it is there.
+// roomAsked is the largest allocation that is made without asking the function set by Room. Smaller and growing strings are
+// noticed in time after they are allocated.
 const roomAsked = 1 << 20
 
-// roomAtOnce is room for a string that is about to be allocated.
+// roomAtOnce is room for a string that will be allocated at once.
 func (vm *VM) roomAtOnce(L *lua.LState, size int) {
 	vm.room(L, size)
 	if size <= roomAsked || vm.roomFor == nil {
@@ -87,7 +87,7 @@ func (vm *VM) stringReverse(L *lua.LState) int {
 	return 1
 }
 
-// atOnce is how many bytes are done one by one before they are counted, as so many steps.
+// atOnce is how many bytes are processed one by one before they are counted, as atOnceSteps steps.
 const atOnce, atOnceSteps = 1 << 10, 1 << 5
 
 // mapBytes pushes a string with every byte converted. Only ASCII has cases.
@@ -168,7 +168,7 @@ func (vm *VM) stringChar(L *lua.LState) int {
 	return 1
 }
 
-// stringDump gives something of the kind that a real Lua gives. Redis does not load bytecode, so it is of no use.
+// stringDump returns a string that looks like the real Lua's. It has no use, since Redis does not load bytecode.
 func stringDump(L *lua.LState) int {
 	f := arg.Function(L, 1)
 	if f.IsG {
@@ -178,7 +178,7 @@ func stringDump(L *lua.LState) int {
 	return 1
 }
 
-// special tells whether a pattern has anything but plain characters. As in C, what follows a NUL is not looked at.
+// special tells whether a pattern has special characters. As in C, a NUL byte ends the pattern.
 func special(pattern string) bool {
 	if i := strings.IndexByte(pattern, 0); i >= 0 {
 		pattern = pattern[:i]
@@ -243,7 +243,7 @@ func (vm *VM) stringGmatch(L *lua.LState) int {
 				start := at
 				at = end
 				if end == start {
-					at++ // an empty match: go on
+					at++ // an empty match: continue behind it
 				}
 				return m.pushCaptures(start, end, true)
 			}
@@ -268,7 +268,7 @@ func (vm *VM) stringGsub(L *lua.LState) int {
 	if anchored {
 		start = 1
 	}
-	m := *vm.matcherFor(L, s, pattern) // a copy: the replacement may match, too
+	m := *vm.matcherFor(L, s, pattern) // a copy, since the replacement function may use the VM's matcher
 	var b bytes.Buffer
 	n := 0
 	for at := 0; n < limit; {
@@ -304,7 +304,7 @@ func (vm *VM) stringGsub(L *lua.LState) int {
 	return 2
 }
 
-// replace writes what a match is replaced by.
+// replace writes the replacement of a match.
 func (vm *VM) replace(m *matcher, b *bytes.Buffer, at, end int, replacement lua.LValue, text string) {
 	L := m.L
 	var v lua.LValue
@@ -326,7 +326,7 @@ func (vm *VM) replace(m *matcher, b *bytes.Buffer, at, end int, replacement lua.
 			i++
 			switch {
 			case i == len(text):
-				b.WriteByte(0) // C reads the end of the string
+				b.WriteByte(0) // C reads the NUL at the end of the string
 			case text[i] < '0' || text[i] > '9':
 				b.WriteByte(text[i])
 			case text[i] == '0':

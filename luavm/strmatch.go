@@ -12,7 +12,7 @@ import (
 
 const (
 	capturesMax = 32
-	// matchDepthMax bounds the recursion, which grows with the pattern's length. A real Lua would use up its C stack.
+	// matchDepthMax bounds the recursion, which grows with the pattern's length. The real Lua would exhaust its C stack.
 	matchDepthMax = 200_000
 )
 
@@ -27,7 +27,7 @@ type matcher struct {
 	src, pat string
 	level    int // captures begun
 	depth    int
-	tail     int // of gsub: where the part begins that has not been looked at
+	tail     int // gsub: where the rest of the subject begins
 	captures [capturesMax]struct{ start, length int }
 }
 
@@ -150,7 +150,7 @@ func (m *matcher) doMatch(s, p int) int {
 	}
 }
 
-// classEnd returns what follows the single-character class at p.
+// classEnd returns the position after the single-character class at p.
 func (m *matcher) classEnd(p int) int {
 	start, c := p, m.p(p)
 	p++
@@ -220,7 +220,7 @@ func (m *matcher) inSet(c byte, p, end int) bool {
 	return !found
 }
 
-// inClass tells whether a character is in the class of a letter, a capital letter meaning all others.
+// inClass tells whether a character is in the class of a letter. A capital letter means the complement.
 func inClass(c, class byte) bool {
 	var in bool
 	switch class | 0x20 {
@@ -248,7 +248,7 @@ func inClass(c, class byte) bool {
 		return class == c
 	}
 	if !isAlpha(class) {
-		return class == c // a character that only looks like a letter with the case bit set
+		return class == c // not a class: the character itself
 	}
 	return in == (class >= 'a')
 }
@@ -345,7 +345,7 @@ func (m *matcher) backReference(s int, digit byte) int {
 	}
 	c := m.captures[i]
 	if c.length < 0 {
-		return -1 // a position: C compares with a length beyond all strings
+		return -1 // a position capture: in C its length is larger than any string
 	}
 	if text := m.src[c.start : c.start+c.length]; strings.HasPrefix(m.src[s:], text) {
 		m.vm.budget.Bytes(c.length)

@@ -1,7 +1,7 @@
 package luavm
 
-// The instructions on tables, in place of gopher-lua's: the tables are those of package tables. What is raised has the
-// library's words, which translate knows.
+// The instructions on tables. They replace gopher-lua's, since the tables are those of package tables. They raise errors with
+// gopher-lua's texts, which translate translates.
 
 import (
 	lua "github.com/yuin/gopher-lua"
@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-// indirectionsMax is how many tables an index may lead through.
+// indirectionsMax is how many tables an index may pass through by way of metatables.
 const indirectionsMax = 100
 
 // event is the name of a metamethod and its hash.
@@ -23,7 +23,7 @@ func eventOf(name string) event { return event{name, tables.Hash(name)} }
 
 var indexEvent, newIndexEvent = eventOf("__index"), eventOf("__newindex")
 
-// of returns the metamethod that a table's metatable has, nil if there is none.
+// of returns the metamethod in a table's metatable, nil if there is none.
 func (e event) of(t *lua.LTable) lua.LValue {
 	mt, ok := t.Metatable.(*lua.LTable)
 	if !ok {
@@ -61,7 +61,7 @@ func index(L *lua.LState, object, key lua.LValue) lua.LValue {
 	return nil
 }
 
-// fieldOf is t[key] where tables alone lead to it, else nil.
+// fieldOf is t[key] if only tables are needed to find it, no functions, else nil.
 func fieldOf(t *lua.LTable, key lua.LValue) lua.LValue {
 	for range indirectionsMax {
 		v := tables.Get(t, key)
@@ -91,8 +91,8 @@ func setIndex(L *lua.LState, object, key, v lua.LValue) {
 				tables.Set(t, key, v)
 				return
 			}
-			// Lua makes room for the key even where a metamethod takes the value. A function of the server's own needs none:
-			// the tables that it keeps scripts from changing would grow for ever.
+			// Lua makes room for the key even if a metamethod takes the value. Not so here for a metamethod in Go: it protects
+			// a read-only table, which would grow with each refused write.
 			f, ok := via.(*lua.LFunction)
 			hasValue := false
 			if ok && f.IsG {
@@ -153,7 +153,7 @@ func setTable(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	setIndex(L, register(L, f, inst.A()), operand(L, f, inst.B()), operand(L, f, inst.C()))
 }
 
-// self is object:method, whose results are the method and the object.
+// self executes object:method, whose results are the method and the object.
 func self(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	object := register(L, f, inst.B())
 	method := index(L, object, operand(L, f, inst.C()))
@@ -161,7 +161,7 @@ func self(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	setRegister(L, f, inst.A()+1, object)
 }
 
-// newTable makes an empty table that has room for what its constructor will put in.
+// newTable makes an empty table with room for the items and fields of its constructor.
 func newTable(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	setRegister(L, f, inst.A(), tables.New(bytecode.Size(inst.B()), bytecode.Size(inst.C())))
 }

@@ -1,6 +1,6 @@
 package luavm
 
-// The library table. The order in which sort compares and the result of sorting equal elements are Lua 5.1's.
+// The library table. sort compares in the order of Lua 5.1, so the order of equal elements is the same too.
 
 import (
 	lua "github.com/yuin/gopher-lua"
@@ -45,10 +45,10 @@ func (vm *VM) tableConcat(L *lua.LState) int {
 	return 1
 }
 
-// scratchMax is how much of a buffer is kept for the next use.
+// scratchMax is the largest buffer that is stored for the next use.
 const scratchMax = 64 << 10
 
-// pushScratch pushes what has been written to vm.scratch and keeps the buffer.
+// pushScratch pushes b, which was written to vm.scratch, as a string, and stores the buffer for the next use.
 func (vm *VM) pushScratch(L *lua.LState, b []byte) {
 	L.Push(vm.boxes.String(b))
 	if cap(b) <= scratchMax {
@@ -187,7 +187,7 @@ func (s *sorter) before(a, b lua.LValue) bool {
 	return s.vm.lessThan(s.L, a, b)
 }
 
-// sort is a quicksort of the elements from lo to up with the median of three as pivot. It recurses into the smaller
+// sort sorts the elements from lo to up: quicksort with the median of three as pivot. It recurses into the smaller
 // part.
 func (s *sorter) sort(lo, up int) {
 	for lo < up {
@@ -222,7 +222,7 @@ func (s *sorter) sort(lo, up int) {
 	}
 }
 
-// partition moves what is less than the element at mid to the left and returns where that element ends up.
+// partition moves the elements less than the one at mid to the left, and returns the new position of that element.
 func (s *sorter) partition(lo, up, mid int) int {
 	pivot, last := s.get(mid), s.get(up-1)
 	s.set(mid, last)
@@ -258,7 +258,7 @@ func (s *sorter) partition(lo, up, mid int) int {
 	return i
 }
 
-// lessThan is a<b as a Go function may ask it.
+// lessThan is a<b for Go functions.
 func (vm *VM) lessThan(L *lua.LState, a, b lua.LValue) bool {
 	switch x := a.(type) {
 	case lua.LNumber:

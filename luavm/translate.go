@@ -1,7 +1,7 @@
 package luavm
 
-// gopher-lua's own errors in the words of Lua 5.1. The instruction that failed tells what was done, and its operands tell
-// to what.
+// Translation of gopher-lua's errors into the texts of Lua 5.1. The failed instruction says what was attempted, and its
+// operands say with which value.
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func register(L *lua.LState, f *luaFrame, n int) lua.LValue {
 	return lua.LNil
 }
 
-// nameOf returns "local 'x'" and the like for an operand of what a frame is doing, empty if it has no name.
+// nameOf returns the name of an operand of a frame's present instruction, such as "local 'x'"; empty if it has none.
 func nameOf(f *luaFrame, operand int) string {
 	if f.Pc == 0 {
 		return ""
@@ -38,12 +38,12 @@ func nameOf(f *luaFrame, operand int) string {
 	return kind + " '" + arg.CString(name) + "'"
 }
 
-// typeError is the text for an operand that is of the wrong type.
+// typeError is the error text for an operand of the wrong type.
 func typeError(L *lua.LState, f *luaFrame, do string, operand int) string {
 	return typeErrorText(do, nameOf(f, operand), register(L, f, operand))
 }
 
-// translate words an error that gopher-lua raised at the instruction that a frame is at.
+// translate returns the text of Lua 5.1 for an error that gopher-lua raised at a frame's present instruction.
 func translate(L *lua.LState, f *luaFrame, text string) string {
 	inst := instruction(f.Fn.Proto.Code[f.Pc-1])
 	switch {
@@ -88,8 +88,8 @@ func compareError(L *lua.LState, f *luaFrame, inst instruction, text string) str
 	return compareText(register(L, f, inst.B()), register(L, f, inst.C()))
 }
 
-// compareText is what comparing two values raises. Lua tells types apart by their third letter here, so a string and a
-// thread are "two string values".
+// compareText is the error text of comparing two values. Lua distinguishes the types only by their third letter here, so a
+// string and a thread are "two string values".
 func compareText(a, b lua.LValue) string {
 	t1, t2 := typeName(a), typeName(b)
 	if t1[2] == t2[2] {

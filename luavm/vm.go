@@ -1,9 +1,9 @@
-// Package luavm, internal to the server, is Redis's Lua: it compiles scripts and libraries of functions, runs them in a world of
-// Redis's globals, and turns what they return into replies. It asks the server by the interface Host.
+// Package luavm, internal to the server, is Redis's Lua: it compiles scripts and libraries of functions, runs them in Redis's
+// sandbox, and turns their results into replies. It calls the server through the interface Host.
 package luavm
 
-// The interpreter: one per event loop, used by one goroutine at a time, kept for its process's life. It is built
-// once; a run only swaps in KEYS and ARGV.
+// The interpreter: each event loop has one, which one goroutine at a time uses, for the life of the process. It is built
+// once; a run only replaces KEYS and ARGV.
 
 import (
 	lua "github.com/yuin/gopher-lua"
@@ -15,25 +15,25 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Config is what a VM needs to know of its server.
+// Config is what a VM needs to know about its server.
 type Config struct {
 	Version    string         // redis.REDIS_VERSION
 	VersionNum int            // redis.REDIS_VERSION_NUM: 0xMMmmpp
 	CPUSeconds func() float64 // os.clock; nil: always 0
-	Random     *Random        // math.random: one for all VMs of a server, as Redis has one; nil: one of its own
+	Random     *Random        // math.random: all VMs of a server share one, as Redis has one; nil: the VM makes its own
 }
 
 const (
-	// callDepthMax is how deep calls may nest, as in Lua 5.1: its limit is 20,000, but it doubles its stack until it
-	// exceeds that.
+	// callDepthMax is how deep calls may nest, as in Lua 5.1: its limit is 20,000, but it doubles its stack, and the next
+	// doubling would exceed the limit.
 	callDepthMax = 16383
 	// registersStart, registersStep and registersMax bound the value stack. Redis's grows with the call depth alone,
 	// and a frame has at most 250 registers.
 	registersStart = 8 << 10
 	registersStep  = 16 << 10
 	registersMax   = 4 << 20
-	// linkedMax is how many scripts a VM keeps ready to run before it asks which of them were of use: it keeps those that
-	// have run since it asked last.
+	// linkedMax is how many scripts a VM has ready to run before it drops some: those that have not run since it last
+	// dropped scripts.
 	linkedMax = 500
 )
 
@@ -41,20 +41,20 @@ const (
 type VM struct {
 	config Config
 	L      *lua.LState
-	budget budget.Budget // of what runs, see Watch
+	budget budget.Budget // of the running script, see Watch
 	watch  func() (steps int, err error)
-	// roomFor tells whether the script may take so many bytes at once; nil: always.
+	// roomFor tells whether the script may allocate so many bytes at once; nil: always.
 	roomFor func(size int) bool
 
 	env       *lua.LTable // the globals as compiled code sees them
 	constants map[string]lua.LValue
 	strings   *lua.LTable // the string library
 
-	globalsView, globalsMeta, stringsMeta *lua.LTable // what scripts see of _G, its metatable and that of strings
+	globalsView, globalsMeta, stringsMeta *lua.LTable // read-only views for scripts: _G, its metatable, the metatable of strings
 	keys                                  arguments
 	argvTable                             arguments
 
-	theirLoop mainLoop // gopher-lua's
+	theirLoop mainLoop // gopher-lua's main loop
 	shortcuts shortcuts
 
 	linked, formerly map[*Script]*lua.LFunction // ready to run
@@ -63,21 +63,21 @@ type VM struct {
 	loading   *lua.LTable                 // see loadingTable
 	register  *registration               // of the library being loaded
 
-	// Of the run going on:
+	// Of the present run:
 	script *Script
 	host   Host
 	proto  int // protocol version of replies to redis.call: 2, or 3 after redis.setresp(3)
 	fault  errorPlace
 	ccalls int  // calls from Go into Lua that nest
 	killed bool // the watch has ended the run: no error handler runs any more
-	inHost bool // a command is running, or the watch: what panics now is a bug in it
+	inHost bool // a command or the watch is running: a panic now is a bug in the server
 	broken bool // see Outcome.Broken
 
-	passed   []byte     // the reply that the script returns as it is
-	failed   []byte     // the error of a command whose call has yet to raise it
-	passedOn lua.LValue // and what stands for it
+	passed   []byte     // the reply that the script returns unchanged
+	failed   []byte     // the error of a command that its call has yet to raise
+	passedOn lua.LValue // the value that represents passed
 	argv     [][]byte   // arguments of the command being called
-	digits   []byte     // numbers among them
+	digits   []byte     // the text of numbers in argv
 	commands commandCache
 	scratch  []byte
 	matcher  *matcher
@@ -87,20 +87,20 @@ type VM struct {
 	arrays   tables.Arrays // of replies
 	closures closures
 
-	highest        int // above it no register has been used and not cleared, see forgetRegisters
-	coroutines     int // of the run that have not ended
+	highest        int // all registers from here on are clear, see forgetRegisters
+	coroutines     int // coroutines of the run that have not ended
 	madeCoroutines bool
 	spareStacks    []coroutineStack // of coroutines that have ended
 }
 
-// argumentsKept is how many arguments have a place in the table that is used again. One that is longer than argumentBytesKept
-// goes with its run.
+// argumentsKept is how many arguments the reused table has room for between runs. Arguments longer than argumentBytesKept
+// are dropped when their run ends.
 const (
 	argumentsKept     = 1024
 	argumentBytesKept = 64 << 10
 )
 
-// arguments is KEYS or ARGV: a table that is used again as long as scripts only read it.
+// arguments is KEYS or ARGV: a table that the next run reuses as long as scripts only read it.
 type arguments struct {
 	table *lua.LTable
 	n     int
@@ -134,36 +134,36 @@ func New(config Config) *VM {
 	vm.take(vm.L)
 	vm.openShortcuts()
 
-	// The first call into an LState takes another path through its main loop: have it behind us.
+	// The first call into an LState takes another path through its main loop, so an empty call is made here.
 	vm.L.Push(vm.L.NewFunction(func(*lua.LState) int { return 0 }))
 	vm.L.Call(0, 0)
 	return vm
 }
 
-// take makes the errors of a state and its main loop ours.
+// take replaces a state's error function and main loop by ours.
 func (vm *VM) take(L *lua.LState) {
 	L.Panic = vm.raised
 	ls := inside(L)
-	ls.hasErrorFunc = true // closing upvalues is ours, see closeUpvalues
+	ls.hasErrorFunc = true // so that gopher-lua does not close upvalues, see closeUpvalues
 	if L == vm.L {
 		vm.theirLoop = ls.mainLoop
 	}
 	ls.mainLoop = vm.loop
 }
 
-// Watch has a function called every so often while a script runs, each 50 microseconds or so, on the goroutine that
-// runs it: after budget.Steps steps, and again after as many as it returns. The script ends with its error, if it
-// returns one. nil: nothing ends scripts.
+// Watch sets a function that is called about every 50 microseconds while a script runs, on the goroutine that
+// runs it: after budget.Steps steps, and again after as many steps as it returns. If it returns an error, the script ends
+// with that error. nil: nothing ends scripts.
 func (vm *VM) Watch(fn func() (steps int, err error)) { vm.watch = fn }
 
-// Room has a function asked before a script gets much memory at once. Where it says no, the script gets an error, which it
-// may catch.
+// Room sets a function that is called before a script allocates much memory at once. If it returns false, the script gets an
+// error, which it may catch.
 func (vm *VM) Room(fn func(size int) bool) { vm.roomFor = fn }
 
-// Charge counts a command that takes its time, so that the watch is asked sooner: in steps of budget.
+// Charge adds the cost of a slow command, in steps of budget, so that the watch is called earlier.
 func (vm *VM) Charge(steps int) { vm.budget.Charge(steps) }
 
-// asked is called when a part of the budget is spent.
+// asked is called when the budget is spent. It returns the next budget, in steps.
 func (vm *VM) asked() (steps int) {
 	if vm.watch == nil {
 		return budget.Steps
@@ -181,8 +181,8 @@ func (vm *VM) asked() (steps int) {
 // Outcome is how a run ended.
 type Outcome struct {
 	Failure string // the error in the reply (the last, if an array holds several), empty if there is none
-	Counted bool   // it came from a command, which has counted it in the error statistics already
-	Broken  bool   // a bug has ended the run: the VM is not to be used any more
+	Counted bool   // the error came from a command, which has already counted it in the error statistics
+	Broken  bool   // a bug has ended the run: the VM must not be used again
 }
 
 // Run runs a script and writes exactly one reply. keys and args are copied.
@@ -214,7 +214,7 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 	return outcome
 }
 
-// forgetRun drops what a run has left in the VM.
+// forgetRun drops the values that a run has left in the VM.
 func (vm *VM) forgetRun() {
 	vm.forgetCoroutines()
 	vm.forgetRegisters()
@@ -231,25 +231,25 @@ func (vm *VM) forgetRun() {
 	vm.passed = nil
 	if vm.keys.forgetLong() || vm.argvTable.forgetLong() {
 		vm.argvTable.forgetLong()
-		vm.boxes = boxes.Boxes{} // whose blocks hold them
+		vm.boxes = boxes.Boxes{} // its blocks hold the arguments
 	}
 }
 
-// forgetLong drops the arguments of a run that might have kept them in globals, if some are long.
+// forgetLong drops KEYS and ARGV after a run that had them in globals, if some arguments are long.
 func (vm *VM) forgetLong(lists ...[][]byte) {
 	for _, values := range lists {
 		for _, v := range values {
 			if len(v) > argumentBytesKept {
 				tables.SetString(vm.env, "KEYS", lua.LNil)
 				tables.SetString(vm.env, "ARGV", lua.LNil)
-				vm.arrays, vm.boxes = tables.Arrays{}, boxes.Boxes{} // whose blocks hold them
+				vm.arrays, vm.boxes = tables.Arrays{}, boxes.Boxes{} // their blocks hold the arguments
 				return
 			}
 		}
 	}
 }
 
-// forgetLong drops the long ones of the arguments of the last run. It reports whether there were any.
+// forgetLong drops the long arguments of the last run. It reports whether there were any.
 func (a *arguments) forgetLong() bool {
 	if !a.long {
 		return false
@@ -263,7 +263,7 @@ func (a *arguments) forgetLong() bool {
 	return true
 }
 
-// forgetRegisters clears what functions have left in the registers: to do so at each return would be a part of its cost.
+// forgetRegisters clears the registers after a run. To clear them at each return would make returns slower.
 func (vm *VM) forgetRegisters() {
 	if reg := inside(vm.L).reg; vm.highest > reg.top {
 		clear(reg.array[reg.top:min(vm.highest, len(reg.array))])
@@ -271,8 +271,8 @@ func (vm *VM) forgetRegisters() {
 	vm.highest = 0
 }
 
-// forgetFrames clears what calls have left in the frames: a function of the library's may be a closure that holds a coroutine
-// or a long string.
+// forgetFrames clears the unused frames after a run. They hold functions, and a function of gopher-lua may be a closure that
+// holds a coroutine or a long string.
 func (vm *VM) forgetFrames() {
 	frames := inside(vm.L).frames()
 	for i := frames.sp; i < len(frames.array) && frames.array[i].Fn != nil; i++ {
@@ -288,8 +288,7 @@ func (vm *VM) stringArray(values [][]byte) *lua.LTable {
 	return t
 }
 
-// set fills in the arguments of a run. A string that was there already, as the key of a busy limiter is in the run
-// before, is kept.
+// set stores the arguments of a run. It keeps a string that the table has already, as with the key of a busy limiter.
 func (a *arguments) set(values [][]byte, from *boxes.Boxes) {
 	if a.n > argumentsKept && len(values) <= argumentsKept {
 		tables.Reset(a.table, argumentsKept)
@@ -325,13 +324,13 @@ func (vm *VM) link(s *Script) *lua.LFunction {
 		fn = vm.function(s.chunk)
 	}
 	if !s.ran.Swap(true) {
-		return fn // most scripts that run once run no more
+		return fn // most scripts that run once do not run again
 	}
 	vm.linked[s] = fn
 	return fn
 }
 
-// tostring is the conversion of any value to text without metamethods.
+// tostring converts any value to text, without metamethods.
 func tostring(v lua.LValue) string {
 	if n, ok := v.(lua.LNumber); ok {
 		return arg.FormatNumber(float64(n))

@@ -1,6 +1,6 @@
 package luavm
 
-// A script runs at all, and what a run costs.
+// A script runs, and the cost of a run.
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ func TestRunSmoke(t *testing.T) {
 	}
 }
 
-// Redis stops where its stack would end. The depths are those of a real one.
+// Redis stops where its stack would end. The depths are those of a real Redis.
 func TestReplyDepth(t *testing.T) {
 	vm, host := New(Config{}), newTestHost()
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestReplyDepth(t *testing.T) {
 	}
 }
 
-// A panic in a command is a bug in it: no pcall may hide it, and the VM must be fit for the next script.
+// A panic in a command is a bug in the command: no pcall may hide it, and the VM must be usable for the next script.
 func TestPanicInCommand(t *testing.T) {
 	vm, host := New(Config{}), newTestHost()
 	for _, script := range []string{
@@ -98,8 +98,8 @@ func TestPanicInCommand(t *testing.T) {
 	}
 }
 
-// A bug of the VM ends the run like an error, whatever the script catches, with what it has written: the VM says that it is
-// broken, and the log has it.
+// A bug of the VM ends the run like an error, whatever the script catches, and the script's writes stay. The outcome says that
+// the VM is broken, and the bug is logged.
 func TestPanicOfVM(t *testing.T) {
 	for _, script := range []string{
 		`redis.call('set', 'k', 'v') boom()`,

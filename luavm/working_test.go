@@ -1,8 +1,8 @@
 package luavm
 
-// Generated programs that work: each variable has a type, so that they go on to their end and compute much, where those of
-// TestGeneratedPrograms meet an error early. They are made of what the main loop does in place: numbers in registers, calls,
-// methods, closures, tables that grow, errors that are caught, coroutines.
+// Generated programs without early errors: each variable has a type, so the programs run to their end and compute much, while
+// those of TestGeneratedPrograms meet an error early. They use what the main loop executes in place: numbers in registers, calls,
+// methods, closures, tables that grow, caught errors, coroutines.
 
 import (
 	"fmt"
@@ -279,7 +279,7 @@ func (w *worker) stmt() {
 		w.line("for i = 1, %d do log((%s(i, 2))) end", 1+w.IntN(4), f)
 		w.funcs = append(w.funcs, f)
 	case 29:
-		f := w.fresh("f") // more registers than are looked after one by one
+		f := w.fresh("f") // a function with many registers
 		w.line("local function %s(a, b)", f)
 		var names, values []string
 		for i := range 60 + w.IntN(30) {

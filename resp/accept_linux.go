@@ -1,9 +1,9 @@
 package resp
 
-// The first loop accepts for all and gives each client to the loop that has the
+// The first loop accepts all clients and gives each to the loop that has the
 // fewest. With SO_REUSEPORT every loop could accept for itself, but the kernel
-// spreads by hash: of 50 clients on two loops, one gets 30 or more every fifth
-// time.
+// distributes by hash: if 50 clients connect to two loops, one loop gets 30 or
+// more of them every fifth time.
 
 import (
 	"encoding/binary"
@@ -23,15 +23,15 @@ type acceptor struct {
 	fd    int
 	slot  int32  // of its events
 	path  string // of a unix socket
-	spare int    // a descriptor held back, to refuse with when there are none left
+	spare int    // a reserved descriptor, closed to refuse a client when no other is left
 
-	keepalive int64 // the period that clients inherit, -1 before it is set
-	stale     bool  // those that wait to be accepted may have inherited another one
+	keepalive int64 // the keepalive period that clients inherit, -1 before it is set
+	stale     bool  // clients that wait to be accepted may have inherited an older period
 }
 
-// listenOnLoop gives ln to the first loop. The descriptor is taken from Go's
-// poller, which would be woken by each client for nothing: also by one that
-// ln.File would return.
+// listenOnLoop gives ln to the first loop. It duplicates the descriptor and closes ln,
+// since each client would wake Go's poller for nothing. The descriptor that ln.File
+// returns would not avoid that.
 func (s *Server) listenOnLoop(ln net.Listener) error {
 	var path string
 	var conn syscall.Conn
@@ -65,7 +65,7 @@ func (s *Server) listenOnLoop(ln net.Listener) error {
 	return <-failed
 }
 
-// dup returns another descriptor of what c is.
+// dup returns a duplicate of c's descriptor.
 func dup(c syscall.Conn) (fd int, err error) {
 	rc, err := c.SyscallConn()
 	if err != nil {
@@ -77,7 +77,7 @@ func dup(c syscall.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// bequeath sets the options that clients inherit from the listening socket, which saves five system calls for each of them.
+// bequeath sets options of the listening socket that accepted sockets inherit, which saves five system calls per client.
 func (a *acceptor) bequeath(keepalive int64) {
 	if a.path != "" || a.keepalive == keepalive {
 		return
@@ -107,14 +107,15 @@ func (a *acceptor) ready(l *loop) {
 			a.refuse(l)
 			return
 		default:
-			a.stale = false // nobody waits
+			a.stale = false // no client waits
 			return
 		}
 	}
 }
 
-// refuse tells one client that waits that there is no descriptor for it: it would not know otherwise, and epoll would report
-// it for ever. With no descriptor even for that, as when a file took the spare one, all of them wait a while.
+// refuse tells one waiting client that no descriptor is left for it. Without that the client would wait, and epoll would
+// report it again and again. If there is no descriptor even for that, as when another file took the spare one, the acceptor
+// pauses for restMillis.
 func (a *acceptor) refuse(l *loop) {
 	text := l.server.full()
 	if a.spare >= 0 {
@@ -138,15 +139,15 @@ func (a *acceptor) refuse(l *loop) {
 	})
 }
 
-// holdBack takes the spare descriptor, if there is one.
+// holdBack opens the spare descriptor; spare is negative if none is left.
 func (a *acceptor) holdBack() { a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0) }
 
-// listen tells epoll what is asked of the socket.
+// listen sets the events that epoll reports for the socket.
 func (a *acceptor) listen(l *loop, op int, events uint32) error {
 	return unix.EpollCtl(l.epfd, op, a.fd, &unix.EpollEvent{Events: events, Fd: a.slot})
 }
 
-// assign gives the client to the loop that has the fewest.
+// assign gives the client to the loop that has the fewest clients.
 func (a *acceptor) assign(l *loop, fd int, remote netip.AddrPort) {
 	best := l
 	for _, o := range l.server.loops {
@@ -167,8 +168,8 @@ func (a *acceptor) assign(l *loop, fd int, remote netip.AddrPort) {
 	}
 }
 
-// rawAccept and rawSockname go past the scheduler, as raw does. Those of package unix ask for the protocol of each address
-// besides.
+// rawAccept and rawSockname bypass Go's scheduler, as raw does. The functions of package unix need an additional system call
+// per address, for its protocol.
 func rawAccept(listener int, flags uintptr) (fd int, remote netip.AddrPort, errno syscall.Errno) {
 	var at unix.RawSockaddrAny
 	size := uint32(unix.SizeofSockaddrAny)
@@ -188,7 +189,7 @@ func rawSockname(fd int) netip.AddrPort {
 	return addrPort(&at)
 }
 
-// addrPort is none for what is no address of the Internet.
+// addrPort returns the address and port; the zero value if at is no Internet address.
 func addrPort(at *unix.RawSockaddrAny) netip.AddrPort {
 	var addr netip.Addr
 	switch at.Addr.Family {
@@ -199,12 +200,12 @@ func addrPort(at *unix.RawSockaddrAny) netip.AddrPort {
 	default:
 		return netip.AddrPort{}
 	}
-	port := (*[2]byte)(unsafe.Pointer(&(*unix.RawSockaddrInet4)(unsafe.Pointer(at)).Port)) // where that of AF_INET6 is, too
+	port := (*[2]byte)(unsafe.Pointer(&(*unix.RawSockaddrInet4)(unsafe.Pointer(at)).Port)) // at the same place for AF_INET6
 	return netip.AddrPortFrom(addr, binary.BigEndian.Uint16(port[:]))
 }
 
-// setKeepalive asks for probes after period, then each third of it, three times,
-// as Redis does; for none if the period is 0.
+// setKeepalive asks for a keepalive probe after period and then three probes, a third of the period
+// apart, as Redis does; for no probes if period is 0.
 func setKeepalive(fd int, period time.Duration) {
 	secs := int(period / time.Second)
 	if secs <= 0 {
@@ -241,8 +242,9 @@ func (s *Server) eachOnLoops(fn func(c *Conn)) {
 	}
 }
 
-// stopLoops closes the listeners, then the connections of every loop; the loops end when their last connection has. A client
-// that lost its connection while one could still be made would reconnect to a server that ends, and some do not try again.
+// stopLoops closes the listeners, then the connections of every loop. A loop ends when its last connection has ended. The
+// listeners come first: otherwise a client that lost its connection could reconnect to the ending server and lose it again,
+// and some clients do not try twice.
 func (s *Server) stopLoops() {
 	if len(s.loops) == 0 {
 		return
@@ -263,7 +265,7 @@ func (s *Server) stopLoops() {
 	})
 }
 
-// stop closes the connections, and after a time of grace those whose clients do not take their replies.
+// stop closes the connections. Connections whose clients do not take their replies end after shutdownGraceMillis.
 func (l *loop) stop() {
 	l.stopping = true
 	for _, c := range l.socks {

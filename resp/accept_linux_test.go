@@ -1,6 +1,6 @@
 package resp
 
-// What clients inherit from the listening socket.
+// The socket options that clients inherit from the listening socket.
 
 import (
 	"fmt"
@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// options are those of a connection's socket that a test asks for.
+// options are the options of a connection's socket that the tests check.
 type options struct{ noDelay, keepalive, idle int }
 
-// optionsHandler tells the options of each connection that comes.
+// optionsHandler reports the options of each new connection.
 type optionsHandler struct {
 	nullHandler
 	got chan options
@@ -47,7 +47,7 @@ func TestInheritedOptions(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	// A change holds for all who connect after it.
+	// A change applies to all clients that connect after it.
 	s.SetKeepalive(90 * time.Second)
 	if got, want := ask(), (options{1, 1, 90}); got != want {
 		t.Errorf("changed: %+v, want %+v", got, want)
@@ -62,8 +62,8 @@ func TestInheritedOptions(t *testing.T) {
 	}
 }
 
-// TestListenerIsLoops holds that a listening socket is watched by the loop alone: Go's poller would wake a thread for each
-// client that comes.
+// TestListenerIsLoops checks that only the loop watches a listening socket: Go's poller would wake a thread for each
+// new client.
 func TestListenerIsLoops(t *testing.T) {
 	s, _ := start(t, &echo{}, Options{Loops: 2})
 	l := s.loops[0]
@@ -90,7 +90,7 @@ func TestListenerIsLoops(t *testing.T) {
 	}
 }
 
-// TestAddresses holds that a connection knows both its ends, of both kinds of addresses.
+// TestAddresses checks that a connection knows its local and remote address, for both kinds of addresses.
 func TestAddresses(t *testing.T) {
 	h := &echo{on: map[string]func(*Conn, Command){"ends": func(c *Conn, _ Command) {
 		c.Out.Status(c.RemoteAddr() + " " + c.LocalAddr())

@@ -1,6 +1,6 @@
 package resp
 
-// What a command costs from socket to socket, the client included, which is as cheap as it can be: raw writes and reads of
+// The cost of a command from socket to socket, including the client, which is as cheap as possible: raw writes and reads of
 // a known size. For the server alone, run redis-benchmark against it and read /proc/<pid>/schedstat.
 
 import (

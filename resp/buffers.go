@@ -1,22 +1,22 @@
 package resp
 
-// What connections keep between turns, and byte buffers kept for reuse: the lists are the loop's own, since sync.Pool is
-// emptied by each collection and locks.
+// The input and output that connections store between turns, and a pool of byte buffers. Each loop has its own pool instead of
+// a sync.Pool, which locks and which garbage collections empty.
 
 import "math/bits"
 
-// backlog is a buffer that is added to at its end and taken from at its start.
+// backlog is a buffer: bytes are appended at its end and taken from its start.
 type backlog struct {
 	buf  []byte
-	off  int  // what is before has been taken
-	lent bool // but is in use by a command that runs, see HandOver
+	off  int  // the bytes before off have been taken
+	lent bool // a running command still uses the bytes before off, see HandOver
 }
 
 func (b *backlog) bytes() []byte { return b.buf[b.off:] }
 func (b *backlog) len() int      { return len(b.buf) - b.off }
 
-// take removes n bytes from the start. What is left moves down once it is less
-// than what has been taken, so that each byte moves once at most.
+// take removes n bytes from the start. The rest moves to the start of buf once at least as many
+// bytes have been taken as are left, so the moves cost no more than the bytes taken.
 func (b *backlog) take(n int) {
 	b.off += n
 	if left := len(b.buf) - b.off; left <= b.off && !b.lent {
@@ -25,7 +25,7 @@ func (b *backlog) take(n int) {
 	}
 }
 
-// drop forgets what is there and gives the memory back.
+// drop empties b and gives its memory back to the pool.
 func (b *backlog) drop(p *pool) {
 	if !b.lent {
 		p.put(b.buf)
@@ -33,16 +33,16 @@ func (b *backlog) drop(p *pool) {
 	*b = backlog{}
 }
 
-// pieces is what is to be sent, in order. There may be much of it, so it does not
-// lie in one buffer that would be copied as it grows.
+// pieces is a queue of unsent output. It may be long, so it is a list of pieces:
+// one buffer would be copied as it grows.
 type pieces struct {
 	list [][]byte
-	head int // the pieces before have been sent
-	off  int // so has this much of the first one
-	size int // bytes
+	head int // the pieces before list[head] have been sent
+	off  int // and the first off bytes of list[head]
+	size int // unsent bytes
 }
 
-// add appends a copy of b. Pieces begin small, since most connections keep little.
+// add appends a copy of b. Pieces begin small, since most connections have little unsent output.
 func (q *pieces) add(p *pool, b []byte) {
 	q.size += len(b)
 	for len(b) > 0 {
@@ -57,16 +57,16 @@ func (q *pieces) add(p *pool, b []byte) {
 	}
 }
 
-// give appends b itself, which is the queue's from then on.
+// give appends b itself, which then belongs to the queue.
 func (q *pieces) give(b []byte) {
 	q.size += len(b)
 	q.list = append(q.list, b)
 }
 
-// first is the bytes to send next, of which there are some.
+// first returns the next bytes to send. The queue must not be empty.
 func (q *pieces) first() []byte { return q.list[q.head][q.off:] }
 
-// take removes n bytes of those that first returned.
+// take removes the first n of the bytes that first returned.
 func (q *pieces) take(p *pool, n int) {
 	q.size -= n
 	q.off += n
@@ -86,7 +86,7 @@ func (q *pieces) take(p *pool, n int) {
 	}
 }
 
-// release forgets everything.
+// release empties the queue.
 func (q *pieces) release(p *pool) {
 	for _, b := range q.list[q.head:] {
 		p.put(b)
@@ -94,9 +94,9 @@ func (q *pieces) release(p *pool) {
 	*q = pieces{}
 }
 
-// pool keeps byte buffers for reuse, by size: connections own one only while
-// they hold an incomplete command or unsent output. A pool belongs to one
-// goroutine.
+// pool stores byte buffers for reuse, by size. A connection has a buffer only while
+// it has an incomplete command or unsent output. A pool belongs to one
+// goroutine at a time.
 type pool struct{ free [poolClasses][][]byte }
 
 const (
@@ -104,10 +104,10 @@ const (
 	poolMaxBits = 18 // 256 KB; larger ones go to the garbage collector
 	poolClasses = poolMaxBits - poolMinBits + 1
 
-	// pieceBytesMax is how large a piece of unsent output is made.
+	// pieceBytesMax is the largest size of a piece that add makes.
 	pieceBytesMax = 64 << 10
 
-	// poolBytesMax is how many bytes of each size are kept.
+	// poolBytesMax is how many bytes of buffers of each size the pool stores.
 	poolBytesMax = 1 << 20
 )
 

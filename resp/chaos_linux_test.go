@@ -1,6 +1,6 @@
 package resp
 
-// Many clients at once, each checking that it gets its replies, all of them and in order, whatever the others do.
+// Many clients at once. Each checks that it gets all its replies in order, whatever the others do.
 
 import (
 	"bufio"
@@ -21,8 +21,8 @@ func TestChaos(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) { chaos(t, o, nil) })
 }
 
-// chaos runs the clients. meanwhile, if not nil, is called with the server, and
-// what it returns when they are done.
+// chaos runs the clients. meanwhile, if not nil, is called with the server; the
+// function that it returns is called when the clients are done.
 func chaos(t *testing.T, o Options, meanwhile func(s *Server) (stop func())) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -129,7 +129,7 @@ func chaos(t *testing.T, o Options, meanwhile func(s *Server) (stop func())) {
 }
 
 // TestSubscriber posts much to a client that reads all the time but is always
-// behind: what it has read must not be kept.
+// behind: the server must not store the bytes that the client has read.
 func TestSubscriber(t *testing.T) {
 	conns := make(chan *Conn, 1)
 	h := &echo{onOpen: func(c *Conn) { conns <- c }}
@@ -165,7 +165,7 @@ func TestSubscriber(t *testing.T) {
 	}
 }
 
-// capacity is how much memory the output that waits takes.
+// capacity is the memory of the output that waits.
 func capacity(c *Conn) (n int) {
 	if s, ok := c.owner.(*sock); ok {
 		for _, b := range s.pend.list {

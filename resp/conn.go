@@ -1,7 +1,7 @@
 package resp
 
-// A connection and the handler that serves it. It takes bytes and gives bytes, and leaves moving them to a driver, so
-// that all of it can be tested and fuzzed without a socket.
+// A connection and the handler that serves it. A connection does no I/O: a driver moves its bytes. So all of it can be tested
+// and fuzzed without a socket.
 
 import (
 	"net/netip"
@@ -14,15 +14,14 @@ type Handler interface {
 	// Opened is called before anything is read. It may reply and close.
 	Opened(c *Conn)
 
-	// Serve runs the commands in order, appends their replies to c.Out and
-	// returns how many it ran: all, unless it called c.Pause (the rest are then
-	// given again after Resume) or c.Close (the rest are dropped) or c.Yield, or c.Full says
-	// that the replies should be sent first (the rest are given again then). The batch and
-	// all its bytes are valid until Serve returns. It returns a negative number after c.HandOver.
+	// Serve runs the commands in order, appends their replies to c.Out and returns how many it ran. It runs all of them,
+	// except in these cases: it called c.Pause (it gets the rest again after Resume), c.Close (the rest are dropped) or
+	// c.Yield, or c.Full says that the replies should be sent first (it gets the rest again afterwards). The batch and
+	// all its bytes are valid until Serve returns. After c.HandOver, Serve returns a negative number.
 	Serve(c *Conn, batch []Command) int
 
-	// Closed is called once, when the connection is gone, and where a command was handed over, has returned. c.Reason
-	// says why.
+	// Closed is called once, when the connection has ended and no command of it is still handed over. c.Reason says why it
+	// ended.
 	Closed(c *Conn)
 }
 
@@ -31,8 +30,7 @@ type Command struct {
 	Args [][]byte
 	Size int // bytes it took on the wire
 
-	// Own, if it is not 0, says that arguments of at least so many bytes are memory of their own, which whoever runs the
-	// command may keep.
+	// Own, if it is not 0, says that each argument of at least Own bytes has its own memory, which the handler may keep.
 	Own int
 }
 
@@ -53,14 +51,14 @@ const (
 // Conn is a connection. It does no I/O: a driver (an epoll loop, a goroutine, a
 // test) gives it bytes and takes bytes from it.
 //
-// A connection belongs to one goroutine; what is not said to be callable from
-// anywhere is for Handler's methods and functions given to Post.
+// A connection belongs to one goroutine. Only Handler's methods and functions given to Post may use it,
+// except where a comment says "from anywhere".
 type Conn struct {
 	// Data belongs to the handler.
 	Data any
 
-	// Out takes the replies. It may be appended to while the handler runs, and
-	// is sent when it returns (or earlier, when much has gathered).
+	// Out takes the replies. The handler may append to it while it runs. Out is
+	// sent when the handler returns, or earlier if it is long.
 	Out *Writer
 
 	// ID counts the connections of a server from 1.
@@ -69,33 +67,33 @@ type Conn struct {
 	// Loop is the index of the event loop, -1 for a goroutine per connection.
 	Loop int
 
-	// Fd is the file descriptor, -1 where there is none.
+	// Fd is the file descriptor, -1 if there is none.
 	Fd int
 
-	// Inside: the client is a part of the process itself.
+	// Inside says that the client is a part of this process.
 	Inside bool
 
-	// QueryBufferLimit is how much unparsed input may gather (0: the default),
-	// QueuedBytes how much of that the handler holds elsewhere: Redis counts
-	// the commands queued by MULTI. It may be read from anywhere.
+	// QueryBufferLimit is how many bytes of unparsed input may accumulate (0: the default).
+	// QueuedBytes is input that the handler keeps and that counts towards the limit too: Redis counts
+	// the commands queued by MULTI. QueuedBytes may be read from anywhere.
 	QueryBufferLimit int64
 	QueuedBytes      atomic.Int64
 
-	// OutputHard is how much unsent output may gather, 0 for any amount.
-	// OutputSoft may not be exceeded for longer than OutputSoftMicros. A client
-	// over a limit is dropped.
+	// OutputHard is how many bytes of unsent output may accumulate, 0 for no limit.
+	// OutputSoft is a limit that output may exceed for OutputSoftMicros. A client
+	// over a limit is disconnected.
 	OutputHard       int64
 	OutputSoft       int64
 	OutputSoftMicros int64
 
-	// Buffered, if set, is told by how many bytes QueryBytes and OutputBytes have
-	// grown together.
+	// Buffered, if set, is called when QueryBytes or OutputBytes (without SharedBytes) changes. bytes is the growth,
+	// negative for a decrease.
 	Buffered func(bytes int64)
 
 	handler Handler
 	owner   owner
 	source  Source // nil: replies are sent
-	owed    int    // bytes of Out that come before the source
+	owed    int    // bytes of Out that are sent before those of the source
 	parser  Parser
 	mail    mailbox
 	out     Writer
@@ -103,20 +101,20 @@ type Conn struct {
 	remote, local netip.AddrPort
 	path          string // of the unix socket
 
-	in        backlog // input kept between turns: an incomplete command, or all while paused or choked
-	softSince int64   // when output went over OutputSoft, 0 if it is not
+	in        backlog // input kept between turns: an incomplete command, or all input while paused or choked
+	softSince int64   // when output went over OutputSoft, 0 if it is not over it
 
 	protocolErr error
 	paused      bool
-	away        bool // a command of c runs on a goroutine of its own, see HandOver
-	choked      bool // commands are kept until the peer has taken output, see chokes
-	hungUp      bool // the peer is gone: what it had sent is run, and answered to nobody
+	away        bool // a command of c was handed over and has not returned, see HandOver
+	choked      bool // commands wait until the peer has taken output, see mayKeep
+	hungUp      bool // the peer is gone: its remaining commands run, their replies are dropped
 	fullAt      int  // see Full
 	closing     closeMode
 	reason      Reason
 	gone        bool
-	more        bool // the turn ended with complete commands left
-	queued      bool // another turn has been asked for
+	more        bool // complete commands were left at the end of the turn
+	queued      bool // c waits for another turn
 	turn        uint64
 	took        int64 // microseconds of this turn, see Took
 
@@ -145,37 +143,37 @@ type owner interface {
 	nudge()
 	// resume asks for another turn.
 	resume()
-	// flush sends what is in Out.
+	// flush sends the bytes in Out.
 	flush()
-	// others sends the replies of others that are ready to be sent.
+	// others sends the replies of other connections that are ready to be sent.
 	others()
-	// handOver gives all that the calling goroutine does but the command that runs to
-	// another one; false if it cannot.
+	// handOver gives everything that the calling goroutine does, except the running command,
+	// to another goroutine; false if it cannot.
 	handOver(ran, mark int) bool
-	// unsent is how much output the peer has yet to take, what is in Out included.
+	// unsent is how many bytes of output the peer has yet to take, including Out.
 	unsent() int
-	// gather has the system send fewer, larger packets, where it can.
+	// gather makes the system send fewer, larger packets, where it can.
 	gather()
 }
 
-// scratch is what a turn needs and nothing keeps: one per driver.
+// scratch is memory that a turn needs and that nothing uses after it. A driver has one.
 type scratch struct {
 	args  [][]byte
 	batch []Command
 	ends  []int // where each command of the batch ends in the input
 
 	data []byte // the input, while it is served
-	own  bool   // it is all of the connection's own buffer
+	own  bool   // data is the whole of the connection's own buffer, c.in
 }
 
-// forget forgets the arguments of a batch that has run, of which some may be kept by whoever ran it.
+// forget drops the arguments of a batch that has run: the handler may have stored some of them.
 func (s *scratch) forget() {
 	clear(s.args)
 	clear(s.batch)
 	s.args, s.batch = s.args[:0], s.batch[:0]
 }
 
-// release forgets the arguments of the last batch, so that they do not keep a
+// release drops the arguments of the last batch, so that they do not keep a
 // large input buffer alive.
 func (s *scratch) release() {
 	if cap(s.args) > argsKeptMax {
@@ -195,8 +193,8 @@ func (c *Conn) init(id uint64, h Handler, o owner, now int64) {
 }
 
 // Pause stops serving c after the current command: Serve must return at once.
-// Input goes on being read, up to the query buffer limit, since the end of the
-// connection can only be seen behind it.
+// The driver continues to read input, up to the query buffer limit, since it can
+// see the end of the connection only behind all input.
 func (c *Conn) Pause() { c.paused = true }
 
 // Resume ends a pause. From another goroutine: c.Post(c.Resume).
@@ -210,23 +208,23 @@ func (c *Conn) Resume() {
 // Paused tells whether c is paused.
 func (c *Conn) Paused() bool { return c.paused }
 
-// Took tells how many microseconds this turn took. Replies are sent when all connections that were ready have had their
-// turn, or when the turns since replies were last sent took LateMicrosMax.
+// Took says that this turn took so many microseconds. Replies are sent when all ready connections have had their
+// turn, or when the turns since the last sending took LateMicrosMax together.
 func (c *Conn) Took(micros int64) { c.took = micros }
 
-// Others has what the turns before this one have left to send sent now: this one may take long.
+// Others sends the replies of earlier turns now, since the present turn may take long.
 func (c *Conn) Others() { c.owner.others() }
 
-// Post has fn run by the goroutine that owns c and sends what fn appended to
-// c.Out. It may be called from anywhere and never blocks. What is posted to one
-// connection runs in that order. fn runs once, also if c has ended by then (see
-// Gone), unless Post returns false: then the server has stopped.
+// Post makes the goroutine that owns c run fn and then send what fn appended to
+// c.Out. It may be called from anywhere and never blocks. Functions posted to one
+// connection run in the order of their calls. fn runs once, also if c has ended by then (see
+// Gone). If Post returns false, the server has stopped and fn does not run.
 func (c *Conn) Post(fn func()) bool {
 	first, ok := c.mail.put(fn)
 	return ok && (!first || c.owner.post())
 }
 
-// Close ends c: after what is in Out has been sent, or without that. No further
+// Close ends c, after Out has been sent if afterFlush is set, else at once. No further
 // command is served.
 func (c *Conn) Close(afterFlush bool) { c.close(afterFlush, ReasonHandler) }
 
@@ -254,7 +252,7 @@ func (c *Conn) SetMaxBulk(n int64) { c.parser.MaxBulk = n }
 
 // SetUnauthenticated applies, or lifts, the limits for clients that have yet to
 // authenticate. While they apply, Serve gets one command at a time, since each
-// may lift them.
+// command may lift them.
 func (c *Conn) SetUnauthenticated(v bool) { c.parser.Unauthenticated = v }
 
 // Remote is the client's address; the zero value if it has none (unix sockets).
@@ -290,12 +288,12 @@ func (c *Conn) BytesOut() int64 { return c.bytesOut.Load() }
 // QueryBytes is how much input waits to be complete or to be served.
 func (c *Conn) QueryBytes() int64 { return c.queryBytes.Load() }
 
-// OutputBytes is how much output waits for the peer, and SharedBytes how much of it is the source's, which others may send
-// too, and the connection does not take.
+// OutputBytes is how many bytes of output wait for the peer. SharedBytes is how many of them are the source's: other
+// connections may send the same bytes, so they are not this connection's memory.
 func (c *Conn) OutputBytes() int64 { return c.outputBytes.Load() + c.sharedBytes.Load() }
 func (c *Conn) SharedBytes() int64 { return c.sharedBytes.Load() }
 
-// noteQueryBytes tells how much input is kept.
+// noteQueryBytes updates QueryBytes.
 func (c *Conn) noteQueryBytes() {
 	held, _ := c.parser.held()
 	c.setBuffered(&c.queryBytes, int64(c.in.len()+held))
@@ -309,8 +307,8 @@ func (c *Conn) setSharedBytes(n int64) {
 	}
 }
 
-// setBuffered changes one of the counters, which mostly stay as they are: to look
-// first spares an exclusive write for every turn.
+// setBuffered changes one of the counters. It compares first, since the counters mostly stay as they are
+// and an atomic write for every turn costs more.
 func (c *Conn) setBuffered(of *atomic.Int64, n int64) {
 	before := of.Load()
 	if n == before {
@@ -322,10 +320,10 @@ func (c *Conn) setBuffered(of *atomic.Int64, n int64) {
 	}
 }
 
-// serve parses data, which is all of c.in if own, and runs what is complete in
-// it, up to budget commands, and returns how many bytes are done with. c.more tells
-// whether commands were left. done is negative if the caller has nothing to do with c
-// any more, see HandOver.
+// serve parses data, which is all of c.in if own, and runs the complete commands in
+// it, at most budget of them. It returns how many bytes it consumed. c.more tells
+// whether commands were left. done is negative if c belongs to another goroutine
+// now, see HandOver.
 func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 	c.more = false
 	c.turn++
@@ -361,7 +359,7 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 					break
 				}
 			} else if len(s.batch) == 0 {
-				done = pos // whatever comes of what is behind: it is not parsed again
+				done = pos // even if the next command is incomplete: this part is not parsed again
 			}
 		}
 		n := len(s.batch)
@@ -382,7 +380,7 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 				}
 			}
 			c.relieve(len(data) - done)
-			if ran < n { // paused, full, closed or to yield
+			if ran < n { // paused, full, closed or yielding
 				c.parser.reset()
 				continue
 			}
@@ -390,7 +388,7 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 		done = pos
 		if c.paused || c.choked || c.closing != keepOpen {
 			if err != nil {
-				c.parser.reset() // it is found again
+				c.parser.reset() // the same error is found again
 			}
 			break
 		}
@@ -400,7 +398,7 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 			c.close(true, ReasonProtocol)
 			break
 		}
-		if n < limit && !large && !c.parser.waits { // what is left is not complete
+		if n < limit && !large && !c.parser.waits { // the rest is an incomplete command
 			break
 		}
 	}
@@ -408,8 +406,8 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 	return done
 }
 
-// relieve sends replies of which much has gathered, and chokes c if its peer
-// does not take them. kept is how much input there is to be served.
+// relieve sends the replies if they are many, and chokes c if its peer
+// does not take them. kept is how many bytes of input are still to be served.
 func (c *Conn) relieve(kept int) {
 	if c.Out.Len() < writeChunkBytes {
 		return
@@ -418,18 +416,19 @@ func (c *Conn) relieve(kept int) {
 	c.choked = c.owner.unsent() > chokeBytes && c.mayKeep(kept)
 }
 
-// mayKeep tells whether commands may be kept rather than run, kept being all the
-// input that there is. Not where the replies are what takes less memory; not so
-// many that the query buffer's limit, which is for what cannot be run, would end
-// c; and not if c has a limit of output over which it is to be dropped, as Redis
-// would, nor if nobody takes the replies.
+// mayKeep tells whether commands may wait instead of being run; kept is the size of all
+// input. They may not wait if
+//   - the input takes more memory than the unsent replies (beyond chokeBytes);
+//   - the input is so long that the query buffer limit, which is meant for
+//     incomplete commands, might end c;
+//   - c has a limit of output: Redis would disconnect it there, and so must we;
+//   - the peer is gone, so that nobody takes the replies.
 func (c *Conn) mayKeep(kept int) bool {
 	return c.OutputHard <= 0 && c.OutputSoft <= 0 && !c.hungUp &&
 		kept <= max(chokeBytes, c.owner.unsent()) && int64(kept) <= c.inputLimit()/2
 }
 
-// drained ends a choke if the peer has taken enough. It reports whether there was
-// one.
+// drained ends a choke if the peer has taken enough. It reports whether it ended one.
 func (c *Conn) drained() bool {
 	if !c.choked || c.owner.unsent() > chokeBytes/2 {
 		return false
@@ -438,8 +437,8 @@ func (c *Conn) drained() bool {
 	return true
 }
 
-// hangUp notes that the peer is gone. It reports whether it had sent commands that
-// were kept: they are run, as they would have been on arrival, before c ends.
+// hangUp notes that the peer is gone. It reports whether commands of the peer still wait because of a choke:
+// they run before c ends, as they would have done on arrival.
 func (c *Conn) hangUp() bool {
 	if !c.choked || c.paused || c.in.len() == 0 || c.closing != keepOpen {
 		return false
@@ -448,7 +447,7 @@ func (c *Conn) hangUp() bool {
 	return true
 }
 
-// Full tells whether so many replies have gathered that they should be sent
+// Full tells whether there are so many replies that they should be sent
 // before more commands are run.
 func (c *Conn) Full() bool { return c.Out.Len() >= c.fullAt }
 
@@ -459,8 +458,8 @@ func (c *Conn) inputLimit() int64 {
 	return c.QueryBufferLimit
 }
 
-// overInput tells whether c holds more unparsed input than it may. What has been
-// parsed of an incomplete command does not count, as in Redis.
+// overInput tells whether c has more unparsed input than it may. The parsed part
+// of an incomplete command does not count, as in Redis.
 func (c *Conn) overInput() bool {
 	parsed, _ := c.parser.Parsed()
 	_, coming := c.parser.held()

@@ -9,7 +9,7 @@ import (
 )
 
 // echo is a handler for tests: PING answers PONG, ECHO its argument, AWAY too, but
-// after it has handed over; a few more do what a test gives it.
+// after a handover; a few other commands call a function of the test.
 type echo struct {
 	opened, closed atomic.Int64
 	away           atomic.Int64 // handed over
@@ -47,7 +47,7 @@ func (e *echo) Serve(c *Conn, batch []Command) int {
 			out, mark := c.Out, c.Out.Mark()
 			handedOver := c.HandOver(i+1, mark)
 			time.Sleep(time.Duration(len(cmd.Args[1])%8) * 100 * time.Microsecond)
-			out.Bulk(cmd.Args[1]) // which nobody has written over meanwhile
+			out.Bulk(cmd.Args[1]) // nothing has overwritten it meanwhile
 			if handedOver {
 				e.away.Add(1)
 				c.Post(func() {

@@ -1,9 +1,9 @@
 package resp
 
-// A connection served by goroutines over net.Conn: for TLS, and where there is
-// no epoll. Three share it, so that neither a silent nor a slow client keeps
-// posted functions waiting: one reads and hands over what it has read, one owns
-// the Conn, one writes.
+// A connection served by goroutines over net.Conn: for TLS, and on systems without
+// epoll. It has three goroutines, so that posted functions do not wait for a silent
+// or a slow client: one reads and passes the input on, one owns the Conn, one
+// writes.
 
 import (
 	"errors"
@@ -24,15 +24,15 @@ type goConn struct {
 
 	ready   chan struct{} // has one element if there may be mail
 	input   chan []byte   // what was read; closed at the end
-	taken   chan []byte   // the owner is done with it; what to read into next, nil for the same
+	taken   chan []byte   // the owner no longer needs the input; the element is the next read buffer, nil for the same
 	feeding bool          // the reader waits for taken
 	outputs chan []byte   // to the writer
-	written chan int      // the writer has sent so much, or -1: it failed
-	busy    bool          // the writer has something
+	written chan int      // how many bytes the writer has sent, or -1 if it failed
+	busy    bool          // the writer is sending
 	ended   func()        // called last
 	caught  func()        // deferred by the goroutines that own c
-	spareW  []byte        // the buffer the writer does not have
-	lent    bool          // what the writer has is the source's
+	spareW  []byte        // the last buffer given to the writer; reused once the writer has sent it
+	lent    bool          // the bytes that the writer sends belong to the source
 	scratch scratch
 }
 
@@ -71,7 +71,7 @@ func (s *Server) acceptGoroutines(ln net.Listener) {
 		nc, err := ln.Accept()
 		if err != nil {
 			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-				_ = s.full() // it waits until there is a descriptor
+				_ = s.full() // only notes it: the client waits until a descriptor is free
 			}
 			select {
 			case <-s.done:
@@ -141,8 +141,8 @@ func (c *goConn) nudge() { c.post() }
 
 func (c *goConn) resume() { c.queued = true }
 
-// flush does nothing: what is in Out goes to the writer when the turn ends, or to
-// nobody.
+// flush sends nothing: Out goes to the writer when the turn ends. If the peer is gone, flush drops
+// the replies.
 func (c *goConn) flush() {
 	if c.hungUp {
 		c.Out.Buf = c.Out.Buf[:0]
@@ -178,7 +178,7 @@ func (c *goConn) run() {
 	c.loop()
 }
 
-// loop is run once it has begun. It returns when another goroutine has taken over,
+// loop is the main loop of run. It returns when another goroutine has taken over,
 // or c has ended.
 func (c *goConn) loop() {
 	for c.closing != closeNow {
@@ -237,7 +237,7 @@ func (c *goConn) handOver(ran, mark int) bool {
 	return true
 }
 
-// carryOn is loop where the goroutine that ran it stays with a command.
+// carryOn continues loop on a new goroutine, since the former one keeps a command.
 func (c *goConn) carryOn() {
 	defer c.caught()
 	if c.feeding { // the command may use what the reader has read
@@ -257,8 +257,8 @@ func (c *goConn) carryOn() {
 	c.loop()
 }
 
-// serveKept gives c a turn with what it has kept. It reports false if c is another
-// goroutine's now.
+// serveKept gives c a turn with its stored input. mine is false if c belongs to another
+// goroutine now.
 func (c *goConn) serveKept() (mine bool) {
 	done := c.serve(c.in.bytes(), true, &c.scratch, turnCommandsMax)
 	if done < 0 {
@@ -269,8 +269,8 @@ func (c *goConn) serveKept() (mine bool) {
 	return true
 }
 
-// hangUp ends c, whose peer is gone, once the commands that were kept have run. It
-// reports as serveKept does.
+// hangUp ends c, whose peer is gone, after the commands that a choke delayed have run. mine is
+// as in serveKept.
 func (c *goConn) hangUp() (mine bool) { return c.runKept(c.Conn.hangUp()) }
 
 func (c *goConn) runKept(kept bool) (mine bool) {
@@ -285,8 +285,8 @@ func (c *goConn) runKept(kept bool) (mine bool) {
 	return true
 }
 
-// feed takes input. It is copied behind what is there, since the reader needs
-// its buffer back. It reports as serveKept does.
+// feed takes new input and serves it. It copies what remains, since the reader needs
+// its buffer back. mine is as in serveKept.
 func (c *goConn) feed(data []byte) (mine bool) {
 	c.lastActive.Store(c.now())
 	c.bytesIn.Add(int64(len(data)))
@@ -324,7 +324,7 @@ func (c *goConn) served() {
 	}
 }
 
-// settle hands replies to the writer if it is free, and closes what is due.
+// settle gives replies to the writer if it is free, and closes c if that is due.
 func (c *goConn) settle() {
 	if c.closing == closeNow {
 		return
@@ -373,7 +373,7 @@ func (c *goConn) end() {
 	c.set.mu.Lock()
 	delete(c.set.conns, c)
 	c.set.mu.Unlock()
-	if c.away { // nobody waits for the command
+	if c.away { // end does not wait for the command
 		go c.endMail()
 	} else {
 		c.endMail()
@@ -393,8 +393,8 @@ func (c *goConn) endMail() {
 	}
 }
 
-// shakeHands does what TLS does first, for which a client has handshakeMillis: it takes a client's place meanwhile. It reports
-// false if that failed.
+// shakeHands performs the TLS handshake, if c has one. The client has handshakeMillis for it, since it already counts as a
+// connected client. shakeHands reports false if the handshake failed.
 func (c *goConn) shakeHands() bool {
 	over, ok := c.nc.(interface{ Handshake() error })
 	if !ok {

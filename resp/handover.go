@@ -1,33 +1,33 @@
 package resp
 
-// Handing over: a handler that finds, in the middle of a command, that the command takes long gives away everything
-// else that its goroutine does. Another goroutine goes on with the loop and its connections; the command keeps its
-// stack and runs on. Commands that end soon, which are nearly all, cost nothing for that: nobody has to know in advance
-// which will.
+// Handover: a handler may find in the middle of a command that the command takes long. It then hands the rest of its
+// goroutine's work to another goroutine, which continues with the loop and its connections. The command keeps its stack
+// and runs on. Short commands, which are nearly all, pay nothing for this, and nobody must know in advance how long a
+// command takes.
 //
-// What the command still uses stays with its goroutine: the bytes of its arguments (the loop gets another read buffer,
-// or does not touch what a connection's own buffer had before), the batch, the Writer that it replies to. What belongs
-// to the connection goes with the loop: its socket, the commands behind this one, its mailbox. The connection is paused
-// until Return.
+// The command's goroutine keeps what the command still uses: the bytes of its arguments (the loop gets another read buffer,
+// or does not touch the part of the connection's own buffer that holds them), the batch, and the Writer for its reply. The
+// loop keeps what belongs to the connection: its socket, its later commands and its mailbox. The connection is paused until
+// Return.
 //
-// Go's scheduler treats a goroutine in a long system call the same way: it stays where it is, and its processor goes to
-// another thread. Rejected: to run what may take long on another goroutine from the start, which costs two switches
-// between threads for each, several times what a small script takes; and to move a running command, whose stack holds
-// slices of all of that.
+// Go's scheduler treats a goroutine in a long system call the same way: the goroutine stays on its thread, and its processor
+// goes to another thread. Two other designs were rejected. To run every command that may take long on another goroutine from
+// the start costs two thread switches per command, several times the time of a small script. To move a running command is
+// not possible, since its stack holds slices of all these buffers.
 
 import "slices"
 
-// HandOver is to be called by the handler within Serve. ran is how many commands of the batch are done with, the one
-// that runs included; mark is where its reply begins in c.Out. It reports false where it cannot be done: then nothing
-// has changed. Otherwise the Writer that c.Out was, the batch and its bytes stay the caller's; c.Out is another, and
-// Serve has to return a negative number and to have touched c by Post alone. Once the command has ended, a function
-// given to Post is to append its reply to c.Out and to call c.Return.
+// HandOver hands everything but the running command to another goroutine. The handler calls it within Serve. ran is how many
+// commands of the batch are done, including the running one; mark is where its reply begins in c.Out. HandOver returns false,
+// and changes nothing, if it is not possible. After true, the caller keeps the old Writer of c.Out, the batch and its bytes;
+// c.Out is a new Writer. From then on the caller may touch c only through Post, and Serve must return a negative number. When
+// the command has ended, the caller posts a function that appends the reply to c.Out and calls c.Return.
 func (c *Conn) HandOver(ran, mark int) bool {
 	return !c.away && c.owner.handOver(ran, mark)
 }
 
-// Return ends what HandOver began, and the pause. A connection that ended meanwhile is closed now: until here the command
-// used what the handler keeps of it.
+// Return ends what HandOver began, and the pause. If the connection ended meanwhile, Return calls the handler's Closed, which
+// had to wait because the command still used the handler's state of the connection.
 func (c *Conn) Return() {
 	switch {
 	case !c.away:
@@ -49,13 +49,13 @@ func (c *Conn) over() {
 	}
 }
 
-// Yield gives the other connections their turn: Serve returns how many commands it ran, and is given the rest later.
+// Yield gives the other connections their turn: Serve returns how many commands it ran, and gets the rest later.
 func (c *Conn) Yield() { c.more = true }
 
 // Turn counts c's turns.
 func (c *Conn) Turn() uint64 { return c.turn }
 
-// detach leaves to the command what it uses, and pauses c.
+// detach separates c from the buffers that the command still uses, and pauses c.
 func (c *Conn) detach(s *scratch, ran, mark int) {
 	done := s.ends[ran-1]
 	if s.own {

@@ -1,6 +1,6 @@
 package resp
 
-// What becomes of a connection whose peer goes while one of its commands runs elsewhere.
+// The end of a connection whose peer disconnects while one of its commands is handed over.
 
 import (
 	"net"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestClosedAfterReturn hangs up on a command that was handed over: the handler hears of the end when the command has
-// returned, not before, since the command works with what belongs to the connection.
+// TestClosedAfterReturn disconnects during a command that was handed over: Closed is called when the command has
+// returned, not before, since the command uses the state of the connection.
 func TestClosedAfterReturn(t *testing.T) {
 	for _, how := range []string{"peer", "handler"} {
 		t.Run(how, func(t *testing.T) {
@@ -66,7 +66,7 @@ func isGone(c *Conn) bool {
 	return !c.Post(func() { told <- c.Gone() }) || <-told
 }
 
-// staying is echo with STAY, which is handed over and does not end before goOn.
+// staying is echo with STAY, a command that is handed over and ends only after goOn.
 type staying struct {
 	*echo
 	begun chan *Conn

@@ -2,8 +2,8 @@ package resp
 
 // Inline commands are lines as a person types them over telnet: words with
 // blanks between them, quoted as in a shell. The rules are those of Redis's
-// sdssplitargs. A line without quotes is cut in place; one with quotes is
-// written to the parser's scratch buffer.
+// sdssplitargs. The words of a line without quotes alias the input; those of a line
+// with quotes are written to the parser's scratch buffer.
 
 import (
 	"bytes"
@@ -51,8 +51,8 @@ func (p *Parser) inline(buf []byte, args [][]byte) (int, [][]byte, error) {
 
 // splitQuoted cuts a line with quotes; ok is false if they are unbalanced.
 func (p *Parser) splitQuoted(line []byte, args [][]byte) (out [][]byte, ok bool) {
-	// Words are never longer than the line they come from, so w does not move;
-	// earlier commands of a batch keep the memory they are in.
+	// The words together are never longer than their line, so appending to w does not move it.
+	// Arguments of earlier commands of the batch stay in the old buffer.
 	if cap(p.scratch)-len(p.scratch) < len(line) {
 		p.scratch = make([]byte, 0, max(len(line), 256))
 	}

@@ -1,21 +1,21 @@
 package resp
 
-// How often was read and written: an operator sees by it whether pipelining
-// works and whether the loops have alike much to do.
+// Counters of reads and writes: they show an operator whether pipelining
+// works and whether the load is spread evenly over the loops.
 
 import "sync/atomic"
 
-// IO is what a loop has done, or all connections together that are served by
-// goroutines.
+// IO counts the work of one loop, or of all connections together that goroutines
+// serve.
 type IO struct {
 	Clients       int
-	Reads, Writes int64 // those that moved bytes
+	Reads, Writes int64 // only calls that moved bytes
 }
 
-// ioCount counts for an IO.
+// ioCount has the counters behind an IO.
 type ioCount struct{ reads, writes atomic.Int64 }
 
-// IO tells of every loop, and last of the connections served by goroutines.
+// IO returns the counters of every loop, and last those of the connections served by goroutines.
 func (s *Server) IO() []IO {
 	all := append(s.loopIO(), IO{Reads: s.gor.io.reads.Load(), Writes: s.gor.io.writes.Load()})
 	s.gor.mu.Lock()

@@ -1,11 +1,12 @@
 package resp
 
-// Large arguments. One that comes in many reads is put into memory of its own, of exactly its length, and its command is
-// given to the handler with the right to keep it: a value of 300 MB is then there once, and not in a buffer that grew, and
-// in the keyspace again. The arguments before and behind it are copied: the buffer has been read into since.
+// Large arguments. An argument that arrives in many reads is put into its own memory, of exactly its length, and the handler
+// may keep that memory. So a value of 300 MB is in memory once, and not a second time in a read buffer. The shorter arguments
+// of the command are copied, since later reads overwrite the buffer.
 //
-// Such a command is parsed only where no other of its batch waits to be run, since its bytes are consumed as they come and
-// could not be parsed again. Its last two stay in the buffer until it has run: while they are there, it is found again.
+// Such a command is parsed only when no earlier command of its batch waits to be run, since its bytes are consumed as they
+// arrive and could not be parsed again. Its last two bytes stay in the buffer until it has run: as long as they are there, the
+// parser returns the command again.
 
 import (
 	"slices"
@@ -13,24 +14,25 @@ import (
 	"unsafe"
 )
 
-// aheadTimes bounds what an announced length makes us reserve: so many times what has come. An argument moves whenever
-// that was all that it had, so an eighth of it, and an eighth of that, is what its growing takes beside it.
+// aheadTimes bounds how much memory an announced length alone makes us reserve: that many times the bytes that have arrived.
+// When the reserved memory is full, the argument moves to a larger one. So the copies that remain from growing are an eighth
+// of the argument, an eighth of that, and so on.
 const aheadTimes = 8
 
-// large is a command with a large argument while it comes, and until it has run.
+// large is a command with a large argument, from the first bytes of that argument until the command has run.
 type large struct {
-	args    [][]byte // those that are complete
-	arg     []byte   // the one that comes, nil if none does
-	length  int      // its length
-	rest    []byte   // where short arguments are put
-	missing int      // arguments that are not complete
-	size    int      // bytes of the command that were consumed
+	args    [][]byte // the complete arguments
+	arg     []byte   // the large argument under way, nil for none
+	length  int      // its full length
+	rest    []byte   // buffer for short arguments
+	missing int      // number of incomplete arguments
+	size    int      // bytes of the command consumed so far
 }
 
-// takes tells whether an argument of which bytes are missing is to have memory of its own.
+// takes tells whether an incomplete argument of this length gets its own memory.
 func (p *Parser) takes(length int) bool { return p.Large > 0 && length >= p.Large }
 
-// begin has the command under way go on with memory of its own. Its next argument is large. buf begins with the command.
+// begin switches the command under way, whose next argument is large, to p.large. buf begins with the command.
 func (p *Parser) begin(buf []byte) (n int) {
 	l := &large{missing: p.missing, size: p.pos}
 	for _, s := range p.spans {
@@ -45,7 +47,7 @@ func (p *Parser) begin(buf []byte) (n int) {
 
 // add copies a complete argument.
 func (l *large) add(b []byte) {
-	if len(b) > cap(l.rest)-len(l.rest) { // those before stay where they are
+	if len(b) > cap(l.rest)-len(l.rest) { // earlier arguments stay in the old buffer
 		l.rest = make([]byte, 0, max(len(b), min(2*cap(l.rest), largeRestMax), largeRestMin))
 	}
 	from := len(l.rest)
@@ -56,7 +58,7 @@ func (l *large) add(b []byte) {
 	l.args = append(l.args, l.rest[from:len(l.rest):len(l.rest)])
 }
 
-// fill takes what there is of the large argument, and returns how much that is.
+// fill copies the bytes of the large argument that have arrived, and returns how many these are.
 func (l *large) fill(b []byte) (n int) {
 	b = b[:min(len(b), l.length-len(l.arg))]
 	if need := len(l.arg) + len(b); need > cap(l.arg) || l.arg == nil {
@@ -71,8 +73,8 @@ func (l *large) fill(b []byte) (n int) {
 	return len(b)
 }
 
-// bytesFor is an empty slice with room for exactly n bytes, which are not cleared: memory that nobody has written to takes
-// none of the system's.
+// bytesFor returns an empty slice with room for exactly n bytes. The room is not cleared, since the system provides physical
+// memory only for pages that were written to.
 func bytesFor(n int) []byte {
 	var b strings.Builder
 	b.Grow(n)
@@ -80,7 +82,7 @@ func bytesFor(n int) []byte {
 	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0:n]
 }
 
-// takeLarge goes on with a command with a large argument. n is as Next's.
+// takeLarge continues a command with a large argument. n is as in Next.
 func (p *Parser) takeLarge(buf []byte, args [][]byte) (n int, out [][]byte, err error) {
 	l := p.large
 	for l.missing > 0 {
@@ -100,7 +102,7 @@ func (p *Parser) takeLarge(buf []byte, args [][]byte) (n int, out [][]byte, err 
 		length, next, err := p.length(buf[n:], l.size)
 		switch {
 		case next == 0 && n > 0:
-			return n, args, nil // an error is found again
+			return n, args, nil // an error is found again by the next call
 		case next == 0:
 			return 0, args, err
 		case p.takes(length):
@@ -125,7 +127,7 @@ func (p *Parser) takeLarge(buf []byte, args [][]byte) (n int, out [][]byte, err 
 	return 2, append(args, l.args...), nil
 }
 
-// length reads the line with the length of the next argument, which is the first of buf. next is 0 if it is not complete.
+// length reads the line with the length of the next argument, at the start of buf. next is 0 if the line is incomplete.
 func (p *Parser) length(buf []byte, before int) (n, next int, err error) {
 	if len(buf) == 0 {
 		return 0, 0, nil
@@ -142,13 +144,14 @@ func (p *Parser) length(buf []byte, before int) (n, next int, err error) {
 	return int(v), next, nil
 }
 
-// ready tells whether the last command that Next returned has memory of its own for its large arguments.
+// ready tells whether the last command that Next returned has large arguments in their own memory.
 func (p *Parser) ready() bool { return p.large != nil && p.large.missing == 0 }
 
-// forgetLarge ends a command with large arguments, which has run.
+// forgetLarge ends a command with large arguments, after it has run.
 func (p *Parser) forgetLarge() { p.large = nil }
 
-// held is how many bytes of the command under way the parser has, and how many of them are of an argument that comes.
+// held is how many bytes of the command under way the parser has consumed into p.large, and how many of them belong to an
+// incomplete argument.
 func (p *Parser) held() (all, coming int) {
 	if p.large == nil {
 		return 0, 0

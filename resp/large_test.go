@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// keeper is a handler that keeps the large arguments that it may, and runs each command only when it is given again.
+// keeper is a handler that stores the large arguments that it may store, and runs a command only when it gets it the second time.
 type keeper struct {
 	echo
 	t    *testing.T
@@ -45,8 +45,8 @@ func (k *keeper) Serve(c *Conn, batch []Command) int {
 	return len(batch)
 }
 
-// TestLargeArguments sends commands of all kinds in pieces of any size: the replies are those to the arguments as they were
-// sent, and what the handler keeps stays as it is.
+// TestLargeArguments sends commands of all kinds in pieces of any size: the replies belong to the arguments that were
+// sent, and the arguments that the handler stores do not change.
 func TestLargeArguments(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -87,7 +87,7 @@ func TestLargeArguments(t *testing.T) {
 	}
 }
 
-// TestLargeHandedOver has a command with a large argument go on elsewhere.
+// TestLargeHandedOver hands a command with a large argument over.
 func TestLargeHandedOver(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
 		h := &echo{}
@@ -104,7 +104,7 @@ func TestLargeHandedOver(t *testing.T) {
 	})
 }
 
-// TestAnnouncedLength holds that who only announces a large argument gets little memory.
+// TestAnnouncedLength checks that a client which only announces a large argument costs little memory.
 func TestAnnouncedLength(t *testing.T) {
 	m := NewMemory(&echo{}, micros)
 	m.Feed([]byte("*2\r\n$4\r\nECHO\r\n$536870912\r\n"))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// holding is a handler whose HOLD keeps the loop until the channel is closed that it hands out.
+// holding is a handler whose command HOLD passes a channel to the test and blocks the loop until the test closes it.
 func holding() (h *echo, held chan chan struct{}) {
 	held = make(chan chan struct{})
 	return &echo{on: map[string]func(*Conn, Command){"hold": func(c *Conn, _ Command) {
@@ -20,7 +20,7 @@ func holding() (h *echo, held chan chan struct{}) {
 	}}}, held
 }
 
-// gather has a loop find clients ready at once, each but the first having sent what its number says.
+// gather makes several clients ready at once for a loop. Each of them except the first has sent the text send(its number).
 func gather(clients []*client, held chan chan struct{}, send func(i int) string) {
 	clients[0].send("HOLD\r\n")
 	goOn := <-held
@@ -31,7 +31,7 @@ func gather(clients []*client, held chan chan struct{}, send func(i int) string)
 	clients[0].expect("+HELD\r\n")
 }
 
-// TestLateReplies has replies of all sizes around the limits gather: each client gets its own, whole and in order.
+// TestLateReplies collects replies of all sizes around the limits: each client gets its own replies, whole and in order.
 func TestLateReplies(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -84,7 +84,7 @@ func TestLateReplies(t *testing.T) {
 	}
 }
 
-// TestOthersAreSent has a command that takes long wait for the replies before it to arrive.
+// TestOthersAreSent runs a long command that waits until the replies of earlier turns have arrived.
 func TestOthersAreSent(t *testing.T) {
 	h, held := holding()
 	arrived := make(chan struct{})
@@ -101,7 +101,7 @@ func TestOthersAreSent(t *testing.T) {
 	clients[2].expect("+SLOW\r\n")
 }
 
-// TestLongTurns has replies sent before others' turns once the turns took LateMicrosMax together, and not before.
+// TestLongTurns checks that replies are sent before further turns once the turns took LateMicrosMax together, and not earlier.
 func TestLongTurns(t *testing.T) {
 	for _, took := range []int64{LateMicrosMax/3 - 1, LateMicrosMax/2 - 1, LateMicrosMax / 2, LateMicrosMax - 1, LateMicrosMax, LateMicrosMax + 1, 1_000_000} {
 		h, held := holding()
@@ -133,7 +133,7 @@ func TestLongTurns(t *testing.T) {
 	}
 }
 
-// TestLateRepliesOfTheGone has clients go, and be closed by the handler, whose replies are yet to be sent.
+// TestLateRepliesOfTheGone ends connections whose replies are yet to be sent: the client disconnects, or the handler closes.
 func TestLateRepliesOfTheGone(t *testing.T) {
 	h, held := holding()
 	conns := map[string]*Conn{}
@@ -164,7 +164,7 @@ func TestLateRepliesOfTheGone(t *testing.T) {
 	eventually(t, "all are closed", func() bool { return h.closed.Load() >= 60 })
 }
 
-// TestCloseWithLateReplies has the server end in the round in which replies have gathered: they are sent, each connection is
+// TestCloseWithLateReplies stops the server in a round with unsent replies: they are sent, each connection is
 // closed once, and the loop ends.
 func TestCloseWithLateReplies(t *testing.T) {
 	h, held := holding()
@@ -196,8 +196,8 @@ func TestCloseWithLateReplies(t *testing.T) {
 	}
 }
 
-// TestUnreadRepliesStay has a client leave replies unread that are given away with the loop's buffer, while others are
-// answered: it finds them as they were.
+// TestUnreadRepliesStay has a client with unread replies that took the loop's buffer with them, while other clients get
+// replies: the unread replies do not change.
 func TestUnreadRepliesStay(t *testing.T) {
 	const size, unread = 200_000, 100
 	h := &echo{on: map[string]func(*Conn, Command){"fill": func(c *Conn, cmd Command) {

@@ -1,9 +1,9 @@
 package resp
 
 // An event loop owns connections: it waits for them with epoll, reads what one
-// has sent, has it served, writes the replies, and goes to the next. Nothing in
-// it blocks but the wait. Buffers belong to the loop and are lent to the
-// connection whose turn it is, so that an idle connection owns none.
+// has sent, runs its commands, writes the replies, and goes to the next. Only the
+// wait blocks. The buffers belong to the loop, which lends them to the
+// connection whose turn it is, so an idle connection needs none.
 
 import (
 	"runtime"
@@ -21,7 +21,7 @@ type loop struct {
 	server *Server
 	index  int
 	epfd   int
-	wakefd int // eventfd, written to when something is posted to a waiting loop
+	wakefd int // eventfd: a write wakes the waiting loop
 
 	socks []*sock // by slot
 	free  []int32 // unused slots
@@ -29,15 +29,15 @@ type loop struct {
 	io    ioCount
 
 	accepts    []*acceptor
-	again      []*sock // those with commands left for another turn
+	again      []*sock // connections with commands left for another turn
 	spareAgain []*sock
-	left       []*sock // of those whose turn it was, the ones that have yet to have it
+	left       []*sock // the part of the former again that still waits for its turn in this round
 
 	now     int64
-	ceded   int64  // when its goroutine last gave its processor away
-	cedes   uint   // how often
-	input   []byte // what is read, before it is parsed
-	output  []byte // replies, before they are written; what it holds is those of late
+	ceded   int64  // when its goroutine last yielded its processor
+	cedes   uint   // how often it did
+	input   []byte // buffer for reading
+	output  []byte // buffer for replies; its contents are those that late describes
 	late    []late
 	owed    int64 // microseconds that turns took since late was last sent
 	scratch scratch
@@ -47,19 +47,19 @@ type loop struct {
 	mu       sync.Mutex
 	mail     []letter
 	spare    []letter
-	nudged   []*sock // whose sources have more
+	nudged   []*sock // connections whose sources have more
 	ended    bool
-	waiting  atomic.Bool // whoever posts must write to wakefd
+	waiting  atomic.Bool // a goroutine that posts must write to wakefd
 	stopping bool
-	grace    *time.Timer // what ends connections then
+	grace    *time.Timer // ends the remaining connections of a stopping loop
 
-	nudgedAt int64 // when the loop saw that some are, 0 for none
-	idle     bool  // nothing was found to do
+	nudgedAt int64 // when the loop first saw that nudged is not empty, 0 if it is
+	idle     bool  // the last look found nothing to do
 
-	run runner // who runs it
+	run runner // which thread runs it
 }
 
-// letter is what is posted to a loop: a connection that has mail, or a function.
+// letter is a message to a loop: a connection that has mail, or a function.
 type letter struct {
 	c  *sock
 	fn func()
@@ -95,12 +95,12 @@ func newLoop(s *Server, index int) (*loop, error) {
 	return l, nil
 }
 
-// handle gives all that is ready a turn, in the order in which it became ready:
-// the first n of l.events, connections with commands left, and what was posted.
-// If l is the first loop and was taken over while another one had its turn, it
-// returns that one at once, for the caller to keep; epoll will report the rest
-// again. It reports false if the caller has nothing to do with any loop any more:
-// a command handed them over.
+// handle gives everything that is ready a turn, in the order in which it became ready:
+// the first n of l.events, connections with commands left, and posted letters.
+// If l is the first loop, another goroutine may take l over while this one runs a
+// shared loop. Then handle returns the shared loop at once, which the caller keeps;
+// epoll will report the remaining events again. mine is false if a command handed
+// the loops over: then the caller has no loop any more.
 func (l *loop) handle(n int) (kept *loop, mine bool) {
 	for i := range l.events[:n] {
 		ev := &l.events[i]
@@ -134,25 +134,27 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 	return nil, true
 }
 
-// wait returns how many events there are. It looks first, past the scheduler,
-// and blocks only if there is nothing.
+// wait returns how many events there are. It first polls with a raw system call, which Go's
+// scheduler does not see, and blocks only if there is nothing.
 //
 // Other ways were measured (2 cores, shared with the client, 50 connections
-// without pipelining). Letting Go's poller watch the epoll descriptor, so that
-// no thread blocks: fewer switches between threads, but 0.3 µs more processor
-// time per command, and the slowest percent takes 10 times as long with two
-// clients. Giving the processor away (sched_yield) before blocking lets events
-// gather and saves 20 % of the processor time, but with anything else running
-// the slowest 5 % of replies take more than twice as long. Looking again and again
-// for 5 to 40 µs before blocking: up to 10 % more requests a second, for 9 to 36 %
-// more processor time. LockOSThread and blocking without looking first: no
-// difference.
+// without pipelining):
 //
-// A goroutine that has not been rescheduled for 10 ms has its processor taken by
-// Go's monitor if it is then in a system call, and for each that it takes the
-// monitor wakes up every 20 µs for a while: 4,000 times a second in all. So before
-// that time is over the loop reschedules itself. Gosched wakes another thread to
-// look for work, so it mostly does it by yield, which does not.
+//   - Go's poller watches the epoll descriptor, so that no thread blocks: fewer
+//     thread switches, but 0.3 µs more processor time per command, and with two
+//     clients the slowest percent of replies takes 10 times as long.
+//   - sched_yield before blocking, so that more events are ready: it saves 20 % of
+//     the processor time, but if anything else runs, the slowest 5 % of replies
+//     take more than twice as long.
+//   - Polling for 5 to 40 µs before blocking: up to 10 % more requests a second,
+//     for 9 to 36 % more processor time.
+//   - LockOSThread, and blocking without polling first: no difference.
+//
+// Go's monitor takes the processor from a goroutine that has not been rescheduled
+// for 10 ms and is in a system call. Each time, the monitor then wakes up every
+// 20 µs for a while: 4,000 times a second in all. So the loop reschedules itself
+// earlier. It mostly uses yield for this, since Gosched wakes another thread to
+// look for work and yield does not.
 func (l *loop) wait(mayBlock bool) (n int, blocked bool) {
 	n, errno := l.epollNow()
 	l.idle = n == 0 && len(l.again) == 0
@@ -191,8 +193,8 @@ func (l *loop) wait(mayBlock bool) (n int, blocked bool) {
 	return max(n, 0), idle
 }
 
-// cedeMicros is well below the 10 ms. Goroutines that wait for any processor, as one does that comes back from the disk,
-// get the loop's every so many times.
+// cedeMicros is well below the 10 ms. yield serves only goroutines that wait for this processor. So every goschedEvery times
+// the loop calls Gosched, for goroutines that wait for any processor, such as one whose disk write has ended.
 const (
 	cedeMicros   = 5000
 	goschedEvery = 4
@@ -212,7 +214,7 @@ func (l *loop) epollNow() (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// epollBlock waits, for so many microseconds if that is not 0.
+// epollBlock waits for events, at most micros microseconds if that is not 0.
 func (l *loop) epollBlock(micros int64) (int, syscall.Errno) {
 	var n uintptr
 	var e syscall.Errno
@@ -242,8 +244,8 @@ func (c *sock) resume() {
 	}
 }
 
-// runAgain serves those that had commands left, once each. It reports as event
-// does.
+// runAgain serves each connection that had commands left once. It returns mine as
+// event does.
 func (l *loop) runAgain() (mine bool) {
 	if len(l.again) == 0 {
 		return true
@@ -283,7 +285,7 @@ func (l *loop) post(m letter) bool {
 	return true
 }
 
-// rouse wakes the loop if it waits. Its lock is held, since end closes the descriptor under it.
+// rouse wakes the loop if it waits. The caller holds l.mu, since end closes the descriptor under it.
 func (l *loop) rouse() {
 	if l.waiting.Load() && l.waiting.CompareAndSwap(true, false) {
 		one := [8]byte{1}
@@ -291,7 +293,7 @@ func (l *loop) rouse() {
 	}
 }
 
-// nudgeMicros is how long what a source has waits for more while there is other work.
+// nudgeMicros is how long a source's bytes wait for more while the loop has other work.
 const nudgeMicros = 500
 
 func (c *sock) nudge() {
@@ -304,7 +306,7 @@ func (c *sock) nudge() {
 	}
 }
 
-// pumpNudged sends what sources have, if it is time or there is nothing else to do.
+// pumpNudged sends the bytes of nudged sources if nudgeMicros have passed or there is nothing else to do.
 func (l *loop) pumpNudged() {
 	l.mu.Lock()
 	todo := l.nudged
@@ -329,10 +331,10 @@ func (l *loop) pumpNudged() {
 	}
 }
 
-// call has fn run by the loop; false if it has ended.
+// call makes the loop run fn; false if the loop has ended.
 func (l *loop) call(fn func()) bool { return l.post(letter{fn: fn}) }
 
-// runMail runs what was posted before it began; what is posted meanwhile waits
+// runMail handles the letters that were posted before the call. Letters posted meanwhile wait
 // for the next round, so that the connections get their turns.
 func (l *loop) runMail() {
 	l.mu.Lock()
@@ -368,7 +370,7 @@ func (l *loop) end() bool {
 		return false
 	}
 	l.ended = true
-	if l.grace != nil { // or it would hold all that the server had
+	if l.grace != nil { // the timer would keep the whole server's memory alive
 		l.grace.Stop()
 	}
 	unix.Close(l.epfd)

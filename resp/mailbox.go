@@ -1,13 +1,12 @@
 package resp
 
-// The functions posted to a connection. Each connection has its own box, so that what is posted to it keeps its order,
-// runs in one turn and is answered with one write, however much came: a subscriber of a busy channel costs a write per
-// turn, not per message.
+// The functions posted to a connection. Each connection has its own mailbox. So its functions keep their order, run in one
+// turn and need one write together: a subscriber of a busy channel costs one write per turn, not one per message.
 
 import "sync/atomic"
 
 // mailbox is a list of functions that anyone may add to and the owner empties.
-// It takes no lock, since whoever posts may hold the locks of keys.
+// It takes no lock, since a goroutine that posts may hold shard mutexes.
 type mailbox struct {
 	head atomic.Pointer[mailItem] // newest first; mailEnded when closed
 }
@@ -19,7 +18,7 @@ type mailItem struct {
 
 var mailEnded = new(mailItem)
 
-// put adds fn. first says that the box was empty: then the owner has to be told.
+// put adds fn. first says that the mailbox was empty: then the caller must wake the owner.
 func (m *mailbox) put(fn func()) (first, ok bool) {
 	it := &mailItem{fn: fn}
 	for {
@@ -34,7 +33,7 @@ func (m *mailbox) put(fn func()) (first, ok bool) {
 	}
 }
 
-// run empties the box and runs its content, oldest first.
+// run empties the mailbox and runs its functions, oldest first.
 func (m *mailbox) run() {
 	var oldest *mailItem
 	for it := m.head.Swap(nil); it != nil; {
@@ -48,5 +47,5 @@ func (m *mailbox) run() {
 // empty tells whether there is nothing to run.
 func (m *mailbox) empty() bool { return m.head.Load() == nil }
 
-// end closes the box if it is empty.
+// end closes the mailbox if it is empty.
 func (m *mailbox) end() bool { return m.head.CompareAndSwap(nil, mailEnded) }

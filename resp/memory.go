@@ -2,9 +2,8 @@ package resp
 
 // The driver for tests: a connection without a socket.
 
-// Memory is a connection in memory, for tests and fuzzing: what a client sends
-// is given to Feed, which returns what it would receive. All of it runs on the
-// caller's goroutine, except that anyone may Post.
+// Memory is a connection in memory, for tests and fuzzing: Feed takes the bytes that a client would send
+// and returns the bytes that it would receive. All of it runs on the caller's goroutine, except that anyone may Post.
 type Memory struct {
 	Conn
 	now     func() int64
@@ -21,15 +20,15 @@ func NewMemory(h Handler, now func() int64) *Memory {
 	return m
 }
 
-func (m *Memory) post() bool { return true } // Feed looks
+func (m *Memory) post() bool { return true } // Feed looks for mail itself
 
-func (m *Memory) nudge() {} // Feed looks
+func (m *Memory) nudge() {} // Feed asks the source itself
 
 func (m *Memory) resume() { m.queued = true }
 
 func (m *Memory) unsent() int { return len(m.Out.Buf) }
 
-func (m *Memory) handOver(int, int) bool { return false } // the goroutine is the caller's
+func (m *Memory) handOver(int, int) bool { return false } // the goroutine belongs to the caller
 
 func (m *Memory) others() {}
 
@@ -41,8 +40,8 @@ func (m *Memory) flush() {
 	m.Out.Buf = m.Out.Buf[:0]
 }
 
-// Feed gives input to the connection and returns what it answers, valid until
-// the next call. An ended connection (see Gone) answers nothing.
+// Feed gives input to the connection and returns its output, which is valid until
+// the next call. An ended connection (see Gone) returns nothing.
 func (m *Memory) Feed(input []byte) []byte {
 	m.sent = m.sent[:0]
 	if m.gone {

@@ -7,17 +7,16 @@ import (
 	"slices"
 )
 
-// Parser splits a byte stream into commands as Redis's networking.c does, its
-// peculiarities included: the line feed after a carriage return is not looked
-// at, neither are the two bytes after a bulk, and a zero byte ends the search
-// for the end of a line (so that "\x00PING\r\n" waits for 64 KB of line and
-// then is an error).
+// Parser splits a byte stream into commands as Redis's networking.c does, with its
+// peculiarities: it checks neither the line feed after a carriage return nor the
+// two bytes after a bulk, and a zero byte ends the search for the end of a line
+// (so "\x00PING\r\n" waits for 64 KB of line and then is an error).
 //
-// There are two ways through it. Most commands lie complete in the buffer and
-// in the only form clients write; those are cut in one pass and their arguments
-// appended straight to the caller's slice. Anything else (a command that is not
-// all there yet, an odd line) goes the slow way, which remembers where it was:
-// each byte of a command is looked at once, however it is chopped up.
+// It has a fast path and a slow path. Most commands lie complete in the buffer, in
+// the form that clients write. The fast path cuts them in one pass and appends
+// their arguments directly to the caller's slice. The slow path takes everything
+// else (an incomplete command, an unusual line). It remembers its position, so
+// each byte of a command is parsed once, in however many pieces the command arrives.
 type Parser struct {
 	// MaxBulk is the longest argument accepted, in bytes; 0 means
 	// DefaultMaxBulkBytes.
@@ -27,9 +26,9 @@ type Parser struct {
 	// authenticate: 10 arguments, 16 KB each.
 	Unauthenticated bool
 
-	// Large is how long an argument is that gets memory of its own if it does not come at once, see large.go; 0: none does.
-	// Next then consumes parts of a command, and returns its arguments with its last two bytes. They are returned again
-	// until forgetLarge is called.
+	// Large is the size from which an argument gets its own memory if it does not arrive in one read, see large.go; 0: no
+	// argument does. Next then consumes the command in parts, and returns its arguments when it consumes the last two bytes.
+	// It returns the same arguments again until forgetLarge is called.
 	Large int
 
 	spans   []span // arguments of the command under way
@@ -40,15 +39,15 @@ type Parser struct {
 	bulk    int // length of the argument under way, -1 if not known yet
 	partway bool
 
-	large *large // the command under way, if it has an argument that is
-	waits bool   // it will have, once the commands before it have run
+	large *large // the command under way, if it has a large argument
+	waits bool   // the command under way has a large argument, but must wait until the commands before it have run
 }
 
 // span is where an argument lies, relative to the first byte of its command.
 type span struct{ off, n uint32 }
 
-// ProtocolError is the text of an error after which the connection cannot go
-// on, as Redis words it: "Protocol error: invalid bulk length".
+// ProtocolError is the text of an error after which the connection must end,
+// in Redis's words: "Protocol error: invalid bulk length".
 type ProtocolError string
 
 func (e ProtocolError) Error() string { return string(e) }
@@ -126,9 +125,9 @@ func (p *Parser) Next(buf []byte, args [][]byte) (n int, out [][]byte, err error
 	return p.resume(buf, args)
 }
 
-// fastLength reads the digits at buf[i:] up to the end of their line and returns
-// the number and where the next line starts; 0 for the latter if the line is not
-// in the plain form (then the slow way decides what it is).
+// fastLength reads the digits at buf[i:] up to the end of their line. It returns
+// the number and where the next line starts. next is 0 if the line is incomplete or
+// not in the plain form; then the slow path decides what it is.
 func fastLength(buf []byte, i int) (n, next int) {
 	if i >= len(buf) {
 		return 0, 0
@@ -155,8 +154,8 @@ func fastLength(buf []byte, i int) (n, next int) {
 	return n, i + 2
 }
 
-// remember notes what the fast way has found, for the slow way to go on from.
-// The arguments' positions follow from their lengths, since the fast way takes
+// remember stores what the fast path has found, so that the slow path continues from there.
+// It computes the positions of the arguments from their lengths, since the fast path accepts
 // only lines without padding.
 func (p *Parser) remember(buf []byte, found [][]byte, missing int) {
 	_, pos := fastLength(buf, 1)
@@ -177,7 +176,7 @@ func digits(n int) int {
 	return d
 }
 
-// resume goes on with the multibulk under way, or starts one.
+// resume continues the multibulk under way, or starts one.
 func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
 	if p.missing == 0 { // the line with the count
 		if buf[0] != '*' {
@@ -244,8 +243,8 @@ func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
 	return n, args, nil
 }
 
-// bulkError is what is wrong with the line that announces an argument, which begins with kind. before is how many bytes of
-// the command come before the argument.
+// bulkError returns the error in the line that announces an argument, nil for none. The line begins with kind. before is how
+// many bytes of the command come before the argument.
 func (p *Parser) bulkError(kind byte, length int64, ok bool, before int64) error {
 	switch {
 	case kind != '$':
@@ -261,7 +260,7 @@ func (p *Parser) bulkError(kind byte, length int64, ok bool, before int64) error
 }
 
 // line reads the number on the line that starts at p.pos, behind its first
-// byte. next is 0 if the line is not complete. ok is whether it is a number.
+// byte. next is 0 if the line is incomplete. ok tells whether it holds a number.
 func (p *Parser) line(buf []byte, tooBig ProtocolError) (v int64, ok bool, next int, err error) {
 	rest := buf[p.pos:]
 	if len(rest) > lineBytesMax+1 {
@@ -285,7 +284,7 @@ func (p *Parser) line(buf []byte, tooBig ProtocolError) (v int64, ok bool, next 
 	return v, ok, p.pos + end + 2, nil
 }
 
-// Release tells that the arguments returned so far are no longer needed.
+// Release says that the caller no longer needs the arguments returned so far.
 func (p *Parser) Release() {
 	p.scratch = p.scratch[:0]
 	if cap(p.scratch) > scratchKeptMax {
@@ -309,9 +308,9 @@ func (p *Parser) maxBulk() int64 {
 	return DefaultMaxBulkBytes
 }
 
-// Need is how many bytes the buffer must hold, counted from the first byte of
-// the command under way, before parsing can get on: all of a large argument, so
-// that its buffer can be made once. 0 if that is not known.
+// Need is how many bytes, counted from the first byte of the command under way,
+// the buffer must hold before parsing can continue. So the caller can make a
+// buffer for all of a long argument at once. 0 means unknown.
 func (p *Parser) Need() int {
 	if p.partway && p.missing > 0 && p.bulk >= 0 {
 		return p.pos + p.bulk + 2
@@ -319,6 +318,6 @@ func (p *Parser) Need() int {
 	return 0
 }
 
-// Parsed is how many bytes of the command under way have been understood, and
-// its arguments so far.
+// Parsed is how many bytes of the command under way have been parsed, and how many
+// arguments it has so far.
 func (p *Parser) Parsed() (bytes, args int) { return p.pos, len(p.spans) }

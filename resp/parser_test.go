@@ -72,8 +72,8 @@ func TestBatchOfInlines(t *testing.T) {
 	}
 }
 
-// TestRedconCannot holds the reasons not to parse with redcon: when one of them
-// goes, this says so.
+// TestRedconCannot checks the reasons not to parse with redcon. It fails when one of them
+// no longer applies.
 func TestRedconCannot(t *testing.T) {
 	func() {
 		defer func() {

@@ -19,7 +19,7 @@ import (
 
 var record = flag.String("record", "", "address of a Redis to record the expected replies from")
 
-// exchanges are the bytes sent; those that start with "auth:" go to a server that wants a password.
+// exchanges are the bytes to send; those that start with "auth:" go to a server that needs a password.
 func exchanges() []string {
 	eval := func(args string) string { return "EVAL 'return ARGV' 0 " + args + "\r\n" }
 	list := []string{
@@ -101,7 +101,7 @@ func recordExchanges(t *testing.T) {
 	}
 }
 
-// digest is a reply as the file has it: long ones as their hash.
+// digest is a reply in the form of the file: a long one is replaced by its hash.
 func digest(reply []byte) string {
 	if len(reply) > 500 {
 		return fmt.Sprintf("%d bytes %x", len(reply), sha256.Sum256(reply))
@@ -109,7 +109,7 @@ func digest(reply []byte) string {
 	return strconv.Quote(string(reply))
 }
 
-// evalHandler answers as Redis does what the exchanges ask.
+// evalHandler answers the commands of the exchanges as Redis does.
 func evalHandler(password bool) *echo {
 	h := &echo{on: map[string]func(c *Conn, cmd Command){}}
 	h.on["eval"] = func(c *Conn, cmd Command) {

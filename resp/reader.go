@@ -1,7 +1,7 @@
 package resp
 
-// Reading replies back: what scripts get from redis.call, and what a client gets. It walks over bytes and allocates
-// nothing; a caller builds what it needs from the walk.
+// Reading replies: scripts read the reply of redis.call, and clients read replies from the network. A Reader walks over the
+// bytes and allocates nothing; its caller builds what it needs from the values.
 
 import (
 	"bytes"
@@ -37,19 +37,19 @@ const (
 type Value struct {
 	Kind Kind
 
-	// Null is set for KindNull and for RESP2's null bulk string and null array,
-	// which are told apart by Kind.
+	// Null is set for KindNull and for RESP2's null bulk string and null array;
+	// Kind distinguishes them.
 	Null bool
 
-	// Data is the text of a status, error, number or string; it aliases what was
-	// read. That of a verbatim string starts behind its format.
+	// Data is the text of a status, error, number or string; it aliases the
+	// reader's bytes. The text of a verbatim string starts behind its format.
 	Data []byte
 
 	// Format is the format of a verbatim string, three bytes.
 	Format []byte
 
-	// N is how many values follow that belong to this one: twice the number of
-	// pairs for a map. An attribute's are followed by the reply that it is about.
+	// N is how many of the next values belong to this one: for a map, twice the number of
+	// pairs. The values of an attribute are followed by the reply that it describes.
 	N int
 }
 
@@ -72,10 +72,10 @@ func (v Value) Bool() bool { return len(v.Data) == 1 && v.Data[0] == 't' }
 
 // Errors of reading replies.
 var (
-	// ErrIncomplete says that the reply goes on beyond the bytes at hand.
+	// ErrIncomplete says that the reply is longer than the bytes read so far.
 	ErrIncomplete = errors.New("resp: incomplete reply")
 
-	// ErrReply says that the bytes are no reply.
+	// ErrReply says that the bytes are not a valid reply.
 	ErrReply = errors.New("resp: malformed reply")
 )
 
@@ -178,8 +178,8 @@ func allDigits(b []byte) bool {
 	return len(b) > 0
 }
 
-// Skip goes past one reply with all its elements. If there is an error, the
-// reader stands somewhere inside.
+// Skip skips one reply with all its elements. After an error, the
+// position of the reader is somewhere inside that reply.
 func (r *Reader) Skip() error {
 	for open := 1; open > 0; {
 		v, err := r.Next()
@@ -194,15 +194,15 @@ func (r *Reader) Skip() error {
 	return nil
 }
 
-// Scanner finds the end of a reply that arrives in pieces; it looks at each
-// value of it once.
+// Scanner finds the end of a reply that arrives in pieces. It reads each
+// complete value of the reply once.
 type Scanner struct {
 	pos  int
 	open int // values still to come; 0 before the first
 }
 
-// Scan returns the size of the reply that buf starts with, or ErrIncomplete: then
-// it is to be called again with the same bytes and more behind them.
+// Scan returns the size of the reply at the start of buf. After ErrIncomplete, the caller
+// calls it again with the same bytes and more behind them.
 func (s *Scanner) Scan(buf []byte) (n int, err error) {
 	r := Reader{buf, s.pos}
 	if s.open == 0 {

@@ -1,6 +1,6 @@
 package resp
 
-// Rounds, as those see them who have work done at their ends.
+// Rounds, as seen by code that is called at their ends.
 
 import (
 	"math/rand/v2"
@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRounds holds that each command is followed by a Round that began after it, whichever thread runs its loop and
-// however long it takes, and that InRound promises no Round that does not come.
+// TestRounds checks that after each command there is a call of Round that begins after it, whichever thread runs the loop and
+// however long the command takes, and that such a call always comes if InRound was true.
 func TestRounds(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var made atomic.Pointer[Server]
-	var done, promised, seen atomic.Int64 // commands, those of them that a round was promised to, and what Round saw
+	var done, promised, seen atomic.Int64 // commands, those of them that saw InRound, and the value that Round saw
 	work := func(c *Conn, _ Command) {
 		done.Add(1)
 		if s := made.Load(); s != nil && s.InRound() {
@@ -63,7 +63,7 @@ func TestRounds(t *testing.T) {
 	eventually(t, "all rounds end", func() bool { return !s.InRound() })
 }
 
-// TestRoundAgain holds that a round comes without an event when Round asked for it, and none otherwise.
+// TestRoundAgain checks that a round comes without an event if Round requested it, and not otherwise.
 func TestRoundAgain(t *testing.T) {
 	for _, micros := range []int64{1, 999, 1000, 20_000} {
 		var rounds, left atomic.Int64

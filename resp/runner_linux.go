@@ -1,19 +1,20 @@
 package resp
 
-// Who runs the loops. Connections are spread over all loops from the start, but a loop has a thread of its own only while
-// that helps; else the thread of the first loop runs it too.
+// Which threads run the loops. Connections are spread over all loops from the start. A loop has its own thread only while
+// that helps; a shared loop is one that the thread of the first loop runs too.
 //
 // Why: one thread that serves 50 connections finds ten of them ready each time it looks. Two threads find two or three
-// each, and look, sleep and are woken so much more often that a command costs half as much again (GET without pipelining,
-// client on the same 2 cores: 3.6 µs of processor time with one, 4.9 with two, Redis 3.3), for the same throughput. Where
-// commands take their time, or processors are idle, the second thread is worth it.
+// each. They look, sleep and are woken so much more often that a command costs a third more processor time (GET without
+// pipelining, client on the same 2 cores: 3.6 µs with one thread, 4.9 with two, Redis 3.3), for the same throughput. If
+// commands are slow, or processors are idle, the second thread is worth its cost.
 //
-// A loop that has no thread of its own is watched through the first loop's epoll descriptor, which its own is part of. It
-// has its turn where epoll reports it, between the first loop's connections: what a client sends on one connection, and
-// then on another, is served in that order, whichever loops the connections are on. It is reported when something comes
-// (EPOLLET): what epoll has reported once it otherwise looks at first the next time, before what came earlier. Where more
-// clients are ready than one look tells of, it has a turn after every round of the first loop, as many clients at a time:
-// one for each time that epoll has gone through the first loop's would leave its clients with a fraction of the others'.
+// The first loop's epoll descriptor watches the epoll descriptors of the shared loops. A shared loop has its turn where epoll
+// reports it, between the first loop's connections. So if a client sends on one connection and then on another, they are
+// served in that order, whichever loops the connections are on. Events are edge-triggered (EPOLLET): otherwise epoll would
+// put a descriptor that it has reported first in the next report, before descriptors that became ready earlier. If more
+// clients of a shared loop are ready than one epoll_wait reports, the loop has a turn after every round of the first loop,
+// for as many clients as one epoll_wait reports. One turn per pass of epoll over all connections of the first loop would be
+// too few: its clients would get a fraction of the turns of the others.
 
 import (
 	"slices"
@@ -23,26 +24,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runner is the part of a loop that says who runs it.
+// runner is the part of a loop that says which thread runs it.
 type runner struct {
-	own    sync.Mutex  // held while the loop is run
+	own    sync.Mutex  // locked while a goroutine runs the loop
 	turn   int         // counts the goroutines that have run the first loop; guarded by own
 	shared atomic.Bool // the first loop's thread runs it
-	leave  atomic.Bool // its own thread is to give it back
+	leave  atomic.Bool // the loop must give its own thread back
 
 	lent     bool // the first loop's thread runs a round of it; guarded by own
-	lentTurn int  // which turn of the first loop's that was
+	lentTurn int  // turn of the first loop at that moment
 
-	// For the first loop's thread alone: there is something left to do that no event will tell of; the last look found
-	// as many events as it can, so that there may be others.
+	// more says that work is left which no event will report. full says that the last look found as many events as it can
+	// report, so that there may be others. Only the first loop's thread uses the two.
 	more, full bool
 
 	round bool  // a round is under way; guarded by own
-	look  int64 // in so many microseconds Options.Round is to be called again, 0 for not; guarded by own
+	look  int64 // after how many microseconds Options.Round must be called again, 0 for not at all; guarded by own
 
-	busy  atomic.Int64 // microseconds its thread has not waited
-	taken atomic.Int64 // bytes that its connections have sent
-	since atomic.Int64 // when its thread last came back to look, 0 while it waits
+	busy  atomic.Int64 // microseconds that its thread has worked
+	taken atomic.Int64 // bytes received from its connections
+	since atomic.Int64 // when its thread began the present round, 0 while it waits
 }
 
 // startLoops makes the loops and starts them.
@@ -72,17 +73,17 @@ func (s *Server) startLoops() error {
 	return nil
 }
 
-// runFirst runs the first loop, and the others while they are shared. The
-// caller has locked l.run.own for it. It lets go of that while it runs another
-// loop, so that a command that takes long there does not keep the first loop's
-// clients waiting: then the supervisor has another goroutine run the first loop,
-// and this one stays with the other.
+// runFirst runs the first loop, and the other loops while they are shared. The
+// caller has locked l.run.own. runFirst unlocks it while it runs another
+// loop, so that a long command there does not make the first loop's
+// clients wait: the supervisor then starts another goroutine for the first loop,
+// and this goroutine keeps the other loop.
 func (l *loop) runFirst(others []*loop) {
 	defer l.server.caught()
 	now := l.server.opts.Now
 	t := now()
 	for _, o := range others {
-		l.watch(o) // what was reported to the former thread is not reported again
+		l.watch(o) // epoll does not repeat what it reported to the former thread
 	}
 	l.roundEnds()
 	for {
@@ -118,19 +119,19 @@ func (l *loop) runFirst(others []*loop) {
 // watch has epoll report a shared loop if it is ready.
 func (l *loop) watch(o *loop) {
 	if !o.run.shared.Load() {
-		return // its descriptor may be another file's by now
+		return // its descriptor may belong to another file by now
 	}
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: slotLoop - int32(o.index)}
-	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, o.epfd, &ev) // an error says that it has just got a thread
+	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, o.epfd, &ev) // an error means that o has just got its own thread
 }
 
-// runShared runs a round of a shared loop with the thread of l, the first one: of what
-// is left to do there and, if reported, of what epoll has. Nothing unreported is
-// looked for: it would overtake what the first loop is yet to be told of; but see
-// full. It returns o if that is the caller's now and l is not, and reports as handle does.
+// runShared runs a round of a shared loop o with the thread of l, the first loop: its remaining work
+// and, if reported, its epoll events. It does not look for unreported events, since they would overtake
+// events that epoll has yet to report to l; runner.full is the exception. kept is o if the caller
+// has lost l to another goroutine and has o instead. mine is as in handle.
 func (l *loop) runShared(o *loop, reported bool) (kept *loop, mine bool) {
 	if !o.run.shared.Load() || !o.run.own.TryLock() {
-		l.watch(o) // it is about to get a thread, or to give it back
+		l.watch(o) // o is about to get a thread, or to give it back
 		return nil, true
 	}
 	l.sendLate()
@@ -151,9 +152,9 @@ func (l *loop) runShared(o *loop, reported bool) (kept *loop, mine bool) {
 	return nil, true
 }
 
-// adopt gives a new connection to a shared loop, with the thread of l, the first
-// one: if it were posted, its first command would be overtaken. It reports
-// whether it did.
+// adopt adds a new connection to a shared loop with the thread of l, the first
+// loop. If add were posted, later commands of other connections could overtake
+// the client's first command. It reports whether it did.
 func (l *loop) adopt(o *loop, add func()) bool {
 	if !o.run.shared.Load() || !o.run.own.TryLock() {
 		return false
@@ -165,8 +166,8 @@ func (l *loop) adopt(o *loop, add func()) bool {
 	return true
 }
 
-// endVisit goes on where runShared was, on another goroutine, when the one that was
-// there stays with a command of the loop it visited.
+// endVisit continues runShared on another goroutine, after a command of the
+// shared loop kept the first goroutine.
 func (l *loop) endVisit(o *loop) {
 	turn := o.run.lentTurn
 	o.run.lent, o.run.more = false, true // the visit is not over
@@ -178,8 +179,8 @@ func (l *loop) endVisit(o *loop) {
 	l.runFirst(l.server.loops[1:])
 }
 
-// carryOn is called on a goroutine of its own by handOver: it goes on with all that
-// the calling goroutine did besides the command that it stays with.
+// carryOn runs on a new goroutine that handOver starts: it continues with everything that
+// the calling goroutine did, except the command that it keeps.
 func (l *loop) carryOn() {
 	switch first := l.server.loops[0]; {
 	case l.run.lent:
@@ -196,14 +197,14 @@ func anyMore(others []*loop) bool { return slices.ContainsFunc(others, (*loop).l
 
 func (l *loop) leftOver() bool { return l.run.shared.Load() && (l.run.more || l.run.full) }
 
-// reacquire takes the first loop's lock again, unless another goroutine has taken
-// over since: then the caller keeps the loop that it was visiting, whose lock it
-// has held all the time, so that replaceFirst could see which one it is.
+// reacquire locks the first loop's run.own again. It returns false if another goroutine
+// has taken over since: then the caller keeps the shared loop that it ran. The caller held
+// that loop's run.own all the time, so that replaceFirst could see which loop it is.
 func (l *loop) reacquire(turn int) bool {
 	if !l.run.own.TryLock() {
 		return false
 	}
-	if l.run.turn != turn { // the other one is visiting a loop just now
+	if l.run.turn != turn { // the new goroutine is running a shared loop just now
 		l.run.own.Unlock()
 		return false
 	}
@@ -222,7 +223,7 @@ func (l *loop) ends(begun, t int64) int64 {
 	return t
 }
 
-// visit runs a round of a shared loop. It reports as handle does.
+// visit runs a round of a shared loop. mine is as in handle.
 func (l *loop) visit(t int64, reported bool) (mine bool) {
 	if !l.run.shared.Load() {
 		return true // it has ended
@@ -245,8 +246,8 @@ func (l *loop) visit(t int64, reported bool) (mine bool) {
 	return true
 }
 
-// goIdle has whoever posts write to the loop's eventfd again. It reports whether
-// there is nothing left to do until then.
+// goIdle sets waiting if the loop has no mail, so that the next goroutine that posts writes to the
+// eventfd. It reports whether nothing is left to do until then.
 func (l *loop) goIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,8 +256,8 @@ func (l *loop) goIdle() bool {
 	return quiet && len(l.again) == 0
 }
 
-// runAlone runs a loop on a thread of its own, until it ends or is to be shared
-// again. The caller has locked l.run.own for it.
+// runAlone runs a loop on its own thread, until the loop ends or is shared
+// again. The caller has locked l.run.own.
 func (l *loop) runAlone() {
 	defer l.server.caught()
 	now := l.server.opts.Now
@@ -269,7 +270,7 @@ func (l *loop) runAlone() {
 		}
 		l.begins(t)
 		if _, mine := l.handle(n); !mine {
-			return // with the lock held, which is the other goroutine's now
+			return // run.own stays locked: it belongs to the other goroutine now
 		}
 		l.roundEnds()
 		t = l.ends(t, now())
@@ -289,7 +290,7 @@ func (l *loop) runAlone() {
 	}
 }
 
-// takeThread makes a loop a shared one. Its thread, if it has one, must end then.
+// takeThread makes a loop a shared one. Its own thread, if it has one, must end then.
 func (l *loop) takeThread() error {
 	s := &l.server.share
 	s.mu.Lock()
@@ -306,7 +307,7 @@ func (l *loop) takeThread() error {
 	return err
 }
 
-// giveThread gives a shared loop a thread of its own. It reports whether it did.
+// giveThread gives a shared loop its own thread. It reports whether it did.
 func (l *loop) giveThread() bool {
 	s := &l.server.share
 	s.mu.Lock()
@@ -320,14 +321,14 @@ func (l *loop) giveThread() bool {
 	return true
 }
 
-// replaceFirst has another goroutine run the first loop if the present one is busy
-// with a shared loop, which it then keeps.
+// replaceFirst starts another goroutine for the first loop if the present one is busy
+// with a shared loop, which the present one then keeps.
 func (s *Server) replaceFirst() {
 	s.share.mu.Lock()
 	defer s.share.mu.Unlock()
 	first := s.loops[0]
 	if s.share.frozen || !first.run.own.TryLock() {
-		return // it is the first loop itself that is busy
+		return // the first loop itself is busy
 	}
 	for _, l := range s.loops[1:] {
 		switch {
@@ -343,8 +344,8 @@ func (s *Server) replaceFirst() {
 	go first.runFirst(s.loops[1:])
 }
 
-// endFirst ends the first loop once no other is left for it to run. None will
-// come back to it, since stopping has frozen who runs what.
+// endFirst ends the first loop once no shared loop is left. No loop becomes
+// shared again, since a stopping server freezes which loops are shared.
 func (l *loop) endFirst(others []*loop) bool {
 	for _, o := range others {
 		if o.run.shared.Load() {

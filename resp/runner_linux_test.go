@@ -1,6 +1,6 @@
 package resp
 
-// Who runs the loops: threads given and taken back in the middle of everything, and the supervisor's rules.
+// Which threads run the loops: threads are given and taken back at any moment, and the supervisor's rules.
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func TestOneThread(t *testing.T) {
 	})
 }
 
-// TestKeeps holds that a command keeps the thread where nothing is read from tick to tick of one round.
+// TestKeeps checks that a command counts as keeping the thread if nothing was read between two ticks of one round.
 func TestKeeps(t *testing.T) {
 	var b balance
 	for i, x := range []struct {
@@ -90,8 +90,8 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// TestSlowCommand holds that a command that takes long keeps only the clients of
-// its own loop waiting, and that its thread is given back.
+// TestSlowCommand checks that a long command makes only the clients of
+// its own loop wait, and that its thread is given back.
 func TestSlowCommand(t *testing.T) {
 	for slowLoop := range 3 {
 		loops := make(chan int, 3)
@@ -138,7 +138,7 @@ func TestSlowCommand(t *testing.T) {
 	}
 }
 
-// TestSupervisorRests holds that nothing runs while there is nothing to do.
+// TestSupervisorRests checks that the supervisor does not run while there is nothing to do.
 func TestSupervisorRests(t *testing.T) {
 	s, addr := start(t, &echo{}, Options{Loops: 2})
 	c := dial(t, "tcp", addr)
@@ -150,8 +150,8 @@ func TestSupervisorRests(t *testing.T) {
 	}
 }
 
-// TestSupervisorTicksLess holds that ticks are few while there is little to do, and that a command which may keep its
-// thread is noticed as soon as otherwise.
+// TestSupervisorTicksLess checks that ticks are few while there is little to do, and that a command which may keep its
+// thread is still noticed as early.
 func TestSupervisorTicksLess(t *testing.T) {
 	release := make(chan bool)
 	h := &echo{on: map[string]func(c *Conn, cmd Command){"slow": func(c *Conn, _ Command) {
@@ -175,7 +175,7 @@ func TestSupervisorTicksLess(t *testing.T) {
 		})
 		clients[0].send("SLOW\r\n")
 		eventually(t, "it attends", func() bool { return !s.share.light.Load() })
-		clients[1].send("PING\r\n") // which nobody answers until the loop has a thread of its own
+		clients[1].send("PING\r\n") // gets no reply until the loop has its own thread
 		clients[1].expect("+PONG\r\n")
 		release <- true
 		clients[0].expect("+OK\r\n")
@@ -204,7 +204,7 @@ func TestHeat(t *testing.T) {
 	if !s.loops[1].run.shared.Load() || !s.loops[2].run.shared.Load() {
 		t.Error("a thread too early")
 	}
-	heat(1, 1) // without a meter, all is taken for idle
+	heat(1, 1) // without a meter, all processors count as idle
 	if !s.loops[1].run.shared.Load() || s.loops[2].run.shared.Load() {
 		t.Error("the loop with the most clients should have a thread")
 	}
@@ -246,9 +246,9 @@ func TestParseIdle(t *testing.T) {
 }
 
 // TestOrderOfArrival sends a command on one connection and then, without waiting for its reply, another one on a new
-// connection, which is served after it, whichever loops they are on. That holds while one thread runs them all, which is to
-// stay so here: on a machine that is busy the first loop's thread may not run for so long that it looks as if a command kept
-// it, for which all loops get threads. Those serve their connections side by side, and in no order.
+// connection. The second is served after the first, whichever loops they are on, as long as one thread runs all loops. The test
+// keeps it so: on a busy machine the first loop's thread may not run for so long that the supervisor thinks that a command
+// keeps it. Then all loops would get threads, which serve their connections in no order.
 func TestOrderOfArrival(t *testing.T) {
 	var marked atomic.Int64
 	h := &echo{on: map[string]func(c *Conn, cmd Command){
@@ -292,8 +292,8 @@ func TestOrderOfArrival(t *testing.T) {
 	}
 }
 
-// TestFairLoops holds that clients have as many turns, whichever loops they are on, where far more of them are ready than one
-// look at epoll tells of.
+// TestFairLoops checks that clients get equally many turns, whichever loops they are on, if far more of them are ready than one
+// epoll_wait reports.
 func TestFairLoops(t *testing.T) {
 	const clients, enough = 1000, 50_000
 	var mu sync.Mutex

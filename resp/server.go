@@ -16,21 +16,21 @@ type Options struct {
 	Handler Handler
 
 	// Now is the clock of LastActive, OpenedAt and the soft output limit, in
-	// microseconds. It is asked once per turn of a loop.
+	// microseconds. A loop calls it once or twice per round.
 	Now func() int64
 
-	// Loops is how many epoll loops there are (Linux); 0 means one per CPU. A
+	// Loops is how many epoll loops there are (Linux); 0 means GOMAXPROCS. A
 	// busy loop keeps its processor (in the sense of GOMAXPROCS) and does not
-	// yield, so GOMAXPROCS should be greater by at least one, or goroutines
-	// outside the loops wait up to 10 ms for a turn. Measured with two loops kept
-	// busy on 2 cores: one goroutine in a hundred is late by 5 ms with
+	// yield. So GOMAXPROCS should be greater by at least one; otherwise goroutines
+	// outside the loops wait up to 10 ms for a turn. Measured with two busy loops
+	// on 2 cores: one goroutine in a hundred is late by 5 ms with
 	// GOMAXPROCS 2, by 2 ms with 3, by 0.3 ms with 4.
 	Loops int
 
-	// Fixed gives every loop a thread of its own from the start. Otherwise one
-	// thread runs all loops for as long as it is not busy or no processor is
-	// idle: few threads that find much to do each time they look cost less than
-	// many that find little.
+	// Fixed gives every loop its own thread from the start. Otherwise one
+	// thread runs all loops as long as it is not busy or no processor is
+	// idle: a few threads that find much to do each time they look cost less than
+	// many threads that find little.
 	Fixed bool
 
 	// Keepalive is the TCP keepalive period, 0 for none.
@@ -40,12 +40,12 @@ type Options struct {
 	Goroutines bool
 
 	// Round, if set, is called at the end of each round of a loop, after the replies of its commands were written or
-	// held back. It returns in how many microseconds it is to be called again, should nothing happen before; 0, it need
-	// not be.
+	// delayed. It returns after how many microseconds it must be called again if nothing happens before; 0 means that it
+	// need not be called.
 	Round func() (again int64)
 
-	// Full, if set, is called when a client comes for whom there is no file descriptor. It returns the text of the error
-	// that the client is told, if it can be told anything.
+	// Full, if set, is called when a client connects and no file descriptor is left for it. It returns the text of the error
+	// that the client gets, if the server can send it one.
 	Full func() string
 
 	// Panicked, if set, is called on the stack of a panic in one of the server's
@@ -63,7 +63,7 @@ func (s *Server) caught() {
 	}
 }
 
-// full is the reply to a client for whom there is no descriptor.
+// full is the reply to a client for which no descriptor is left.
 func (s *Server) full() string {
 	if s.opts.Full == nil {
 		return ""
@@ -78,7 +78,7 @@ var ErrClosed = errors.New("resp: server closed")
 type Server struct {
 	opts   Options
 	lastID atomic.Uint64
-	// keepalive is Options.Keepalive, or what SetKeepalive made of it.
+	// keepalive is Options.Keepalive, or the last value of SetKeepalive.
 	keepalive atomic.Int64
 
 	mu        sync.Mutex
@@ -88,8 +88,8 @@ type Server struct {
 	running   sync.WaitGroup
 
 	loops []*loop      // empty where connections are served by goroutines
-	watch watch        // what loops are to look after besides connections
-	share supervisor   // decides which loops have a thread of their own
+	watch watch        // what loops do besides serving connections
+	share supervisor   // decides which loops have their own thread
 	gor   goroutineSet // the connections served by goroutines
 }
 
@@ -127,8 +127,8 @@ func (s *Server) Listen(network, addr string) (net.Addr, error) {
 	return ln.Addr(), nil
 }
 
-// ServeListener accepts clients from ln, which Close will close. With
-// goroutines, each is served by goroutines over net.Conn: TLS must be.
+// ServeListener accepts clients from ln, which Close will close. If goroutines is
+// set, each client is served by goroutines over net.Conn, which TLS needs.
 func (s *Server) ServeListener(ln net.Listener, goroutines bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +150,8 @@ func (s *Server) SetKeepalive(period time.Duration) { s.keepalive.Store(int64(pe
 // Loops is the number of event loops.
 func (s *Server) Loops() int { return len(s.loops) }
 
-// Each has fn called for every connection, on the goroutine that owns it. It
-// does not wait. It is for what must look at all connections now and then, such
+// Each makes the owning goroutine of every connection call fn for it. It
+// does not wait. It is for work that must visit all connections now and then, such
 // as idle timeouts.
 func (s *Server) Each(fn func(c *Conn)) {
 	s.eachOnLoops(fn)
@@ -164,9 +164,9 @@ func (s *Server) Each(fn func(c *Conn)) {
 	}
 }
 
-// Close stops accepting, closes every connection after sending what it has been
-// answered, and returns when all have ended. A client that does not take its
-// replies is cut off after a second.
+// Close stops accepting, closes every connection after sending its pending
+// replies, and returns when all have ended. A client that does not take its
+// replies is disconnected after a second.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if s.closed {

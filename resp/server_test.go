@@ -117,8 +117,8 @@ func eventually(t testing.TB, what string, cond func() bool) {
 	t.Fatalf("%s: not within 30 s", what)
 }
 
-// TestPause holds that a command that waits stops the ones behind it, and that
-// their order and the rest of the batch survive.
+// TestPause checks that a waiting command delays the commands behind it, and that
+// their order and the rest of the batch are preserved.
 func TestPause(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
 		waiting := make(chan *Conn, 10)
@@ -150,8 +150,8 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestHangupWhilePaused holds that the end of a waiting client is noticed, also
-// behind much that it has sent, and that what it may send is bounded.
+// TestHangupWhilePaused checks that the end of a paused connection is noticed, also
+// behind much input, and that its input is bounded.
 func TestHangupWhilePaused(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
 		const limit = 3 << 20
@@ -193,8 +193,8 @@ func TestHangupWhilePaused(t *testing.T) {
 	})
 }
 
-// TestSlowReader holds that a client that does not read is dropped when its
-// output passes the limit, that others are served meanwhile, and that one below
+// TestSlowReader checks that a client that does not read is disconnected when its
+// output passes the limit, that others are served meanwhile, and that a client below
 // the limit gets everything.
 func TestSlowReader(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
@@ -237,7 +237,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestSoftOutputLimit holds that a little too much is endured for a while.
+// TestSoftOutputLimit checks that output may exceed the soft limit for a while.
 func TestSoftOutputLimit(t *testing.T) {
 	c := &Conn{OutputSoft: 100, OutputSoftMicros: 10}
 	for i, step := range []struct {
@@ -353,8 +353,8 @@ func TestBigArgument(t *testing.T) {
 	})
 }
 
-// TestFairness holds that a client that sends without end does not keep others
-// of its loop waiting.
+// TestFairness checks that a client that sends without end does not make other clients
+// of its loop wait.
 func TestFairness(t *testing.T) {
 	_, addr := start(t, &echo{}, Options{Loops: 1})
 	busy := dial(t, "tcp", addr)
@@ -443,8 +443,8 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// TestCloseSendsReplies holds that Close lets clients have what they were
-// answered, and cuts off who does not take it.
+// TestCloseSendsReplies checks that Close sends the pending replies, and
+// disconnects clients that do not take them.
 func TestCloseSendsReplies(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
 		big := strings.Repeat("x", 16<<20)
@@ -476,7 +476,7 @@ func TestCloseSendsReplies(t *testing.T) {
 	})
 }
 
-// TestCloseRefusesFirst holds that a client whose connection Close ended can make no other: the listeners went before.
+// TestCloseRefusesFirst checks that a client whose connection Close ended cannot reconnect, since the listeners closed first.
 func TestCloseRefusesFirst(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
 		const rounds, clients = 20, 8

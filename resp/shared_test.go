@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSharedReplies does at random what replies are made with: what is shared is where it would be if it had been copied.
+// TestSharedReplies calls the methods of Writer at random: shared strings are at the place where copied ones would be.
 func TestSharedReplies(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 2))
@@ -58,7 +58,7 @@ func TestSharedReplies(t *testing.T) {
 	}
 }
 
-// TestSharedSent sends much that is shared, to a client that reads late, among other replies and commands.
+// TestSharedSent sends many shared bytes to a client that reads late, among other replies and commands.
 func TestSharedSent(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
 	bothServers(t, func(t *testing.T, o Options) {

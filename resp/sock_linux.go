@@ -16,11 +16,11 @@ type sock struct {
 	Conn
 	loop  *loop
 	slot  int32
-	gen   int32  // tells a late event for an earlier owner of the slot
-	armed uint32 // the events epoll is asked for
+	gen   int32  // distinguishes a late event for an earlier connection in the same slot
+	armed uint32 // the events that epoll reports for c
 	pend  pieces // output that the peer has yet to take
-	late  int    // bytes that are among the loop's late replies
-	full  bool   // the source has more than the peer takes now
+	late  int    // bytes of c among the loop's late replies
+	full  bool   // the source may have more than the peer takes now
 }
 
 // add takes over a connected descriptor.
@@ -56,8 +56,8 @@ func (l *loop) add(fd int, remote, local netip.AddrPort, path string) {
 	l.finish(c)
 }
 
-// event handles what epoll reports about c. It reports false if the loop is
-// another goroutine's now.
+// event handles what epoll reports about c. mine is false if the loop belongs to
+// another goroutine now.
 func (l *loop) event(c *sock, events uint32) (mine bool) {
 	if events&unix.EPOLLOUT != 0 {
 		l.writePending(c)
@@ -66,7 +66,7 @@ func (l *loop) event(c *sock, events uint32) (mine bool) {
 		}
 	}
 	switch {
-	case c.queued || c.hungUp: // first what is there
+	case c.queued || c.hungUp: // the input that was read before comes first
 	case events&unix.EPOLLIN != 0:
 		return l.read(c)
 	case events&(unix.EPOLLERR|unix.EPOLLHUP) != 0:
@@ -75,7 +75,7 @@ func (l *loop) event(c *sock, events uint32) (mine bool) {
 	return true
 }
 
-// hangUp ends c, whose peer is gone, once the commands that were kept have run.
+// hangUp ends c, whose peer is gone, after the commands that a choke delayed have run.
 func (l *loop) hangUp(c *sock) {
 	if c.hangUp() {
 		c.pend.release(&l.pool)
@@ -89,10 +89,10 @@ func (l *loop) hangUp(c *sock) {
 	l.drop(c)
 }
 
-// read takes what c has sent, as much as the buffer holds, and serves it. It
-// reports as event does.
+// read reads as much from c as the buffer has room for, and serves it. mine is as
+// in event.
 func (l *loop) read(c *sock) (mine bool) {
-	if c.closing != keepOpen { // only its end is of interest
+	if c.closing != keepOpen { // input is dropped; only the end of the stream matters
 		n, errno := rawRecv(c.Fd, l.input)
 		if n == 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
 			c.close(false, ReasonPeer)
@@ -128,9 +128,9 @@ func (l *loop) read(c *sock) (mine bool) {
 	return l.serve(c, buf[:held+n], own)
 }
 
-// growInput makes room for more input, at once for all of a large argument that
-// is known to come, but never more than twice what has come: announcing much
-// must not cost us anything.
+// growInput makes room for more input. If the length of the argument under way is known, it makes
+// room for all of it, but never more than twice what has come: an announced
+// length alone must not cost memory.
 func (l *loop) growInput(c *sock) {
 	in := c.in
 	if cap(in.buf)-len(in.buf) >= sharedInputBytes {
@@ -146,8 +146,8 @@ func (l *loop) growInput(c *sock) {
 	in.drop(&l.pool)
 }
 
-// serve gives c a turn with data, which is all of c.in if own, else borrowed. It
-// reports as event does.
+// serve gives c a turn with data, which is all of c.in if own, else the loop's buffer. mine is
+// as in event.
 func (l *loop) serve(c *sock, data []byte, own bool) (mine bool) {
 	l.begin(c)
 	done := c.serve(data, own, &l.scratch, turnCommandsMax)
@@ -177,8 +177,8 @@ func (l *loop) serve(c *sock, data []byte, own bool) (mine bool) {
 	return true
 }
 
-// handOver is called in the middle of serve. What the loop had before it when it
-// came to c is done by whoever goes on with it: events are reported again.
+// handOver is called in the middle of serve. The goroutine that takes over also does what remained of
+// the loop's round: epoll reports the remaining events again.
 func (c *sock) handOver(ran, mark int) bool {
 	l := c.loop
 	if l.scratch.data == nil {
@@ -191,7 +191,7 @@ func (c *sock) handOver(ran, mark int) bool {
 	c.detach(&l.scratch, ran, mark)
 	l.output = nil
 	c.flush()
-	if c.hungUp { // that it is would be reported without end
+	if c.hungUp { // epoll would report it again and again
 		_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, c.Fd, nil)
 	}
 	l.arm(c)
@@ -201,7 +201,7 @@ func (c *sock) handOver(ran, mark int) bool {
 	return true
 }
 
-// keep stores the input that is not done with.
+// keep stores the input that was not consumed.
 func (l *loop) keep(c *sock, data []byte, done int, own bool) {
 	rest := data[done:]
 	switch {
@@ -217,7 +217,7 @@ func (l *loop) keep(c *sock, data []byte, done int, own bool) {
 	c.noteQueryBytes()
 }
 
-// begin lends c the rest of the loop's output buffer: its turn begins.
+// begin begins c's turn: it lends c the rest of the loop's output buffer.
 func (l *loop) begin(c *sock) {
 	if l.output == nil {
 		l.output = make([]byte, 0, outputBytes)
@@ -225,8 +225,8 @@ func (l *loop) begin(c *sock) {
 	c.Out.Buf = l.output[len(l.output):]
 }
 
-// finish ends c's turn: takes what was appended, to send it when all have had their turn, and closes c if that was asked
-// for.
+// finish ends c's turn. If its replies are short, it adds them to the late ones, which are sent when all connections have had
+// their turn; otherwise it sends them now. It closes c if that is due.
 func (l *loop) finish(c *sock) {
 	c.strayReply()
 	l.owed += c.took
@@ -252,14 +252,14 @@ func (l *loop) finish(c *sock) {
 	l.settle(c)
 }
 
-// late is the replies of a connection that are yet to be sent, so many bytes of the loop's output buffer.
+// late describes replies of a connection that are yet to be sent: so many bytes of the loop's output buffer.
 type late struct {
 	c     *sock
 	bytes int
 }
 
-// sendLate sends what was kept when connections had had their turns. To send all at once wakes a client that has several
-// connections once, not for each of them.
+// sendLate sends the late replies. To send them together wakes a client with several connections once, not once per
+// connection.
 func (l *loop) sendLate() {
 	l.owed = 0
 	if len(l.late) == 0 {
@@ -280,7 +280,7 @@ func (l *loop) sendLate() {
 	l.late, l.output = todo[:0], l.output[:0]
 }
 
-// settle closes c if that is due and drops it if it is over its output limit.
+// settle sends what c's source has, ends c if that is due, and also if it is over its output limit.
 func (l *loop) settle(c *sock) {
 	if c.gone {
 		return
@@ -301,7 +301,7 @@ func (l *loop) settle(c *sock) {
 	l.arm(c)
 }
 
-// pump sends what c's source has.
+// pump sends the bytes of c's source.
 func (l *loop) pump(c *sock) {
 	c.full = false
 	sent := 0
@@ -317,7 +317,7 @@ func (l *loop) pump(c *sock) {
 		}
 		c.source.Sent(n)
 		sent += n
-		c.full = n < len(b) || sent >= writeTurnBytes // the others are to have their turn
+		c.full = n < len(b) || sent >= writeTurnBytes // the other connections must have their turn
 	}
 	if sent > 0 {
 		c.bytesOut.Add(int64(sent))
@@ -327,7 +327,7 @@ func (l *loop) pump(c *sock) {
 	c.setSharedBytes(c.source.Unsent())
 }
 
-// flush sends c's replies, and keeps what the peer does not take yet.
+// flush sends c's replies, and stores in c.pend what the peer does not take yet.
 func (c *sock) flush() {
 	c.loop.sendLate()
 	b := c.Out.Buf
@@ -340,10 +340,10 @@ func (c *sock) flush() {
 		return
 	}
 	n := c.send(b)
-	if len(b)-n > 1<<poolMaxBits { // rather than copy much, give the buffer away: what is less finds room that is there
+	if len(b)-n > 1<<poolMaxBits { // give the buffer away instead of copying much; less fits the pool's buffers
 		c.pend.give(b[n:])
 		c.Out.Buf = nil
-		c.loop.output = nil // which it may be
+		c.loop.output = nil // it may be the same buffer
 		c.setOutputBytes(c.pend.size)
 	} else {
 		c.keepOutput(b[n:])
@@ -351,7 +351,7 @@ func (c *sock) flush() {
 	}
 }
 
-// flushShared is flush where some of the replies is shared: it is sent from where it is.
+// flushShared is flush for replies with shared bytes, which are sent without a copy.
 func (c *sock) flushShared() {
 	b, from := c.Out.Buf, 0
 	for _, s := range c.Out.shared {
@@ -373,7 +373,7 @@ func (c *sock) others() {
 	c.loop.server.share.attend()
 }
 
-// send sends b if nothing is to be sent before it, and returns how much of it is done with.
+// send sends b if no earlier output waits, and returns how many bytes of it need no further sending.
 func (c *sock) send(b []byte) int {
 	if c.pend.size > 0 {
 		return 0
@@ -390,7 +390,7 @@ func (c *sock) send(b []byte) int {
 	return n
 }
 
-// keepOutput keeps what the peer does not take yet.
+// keepOutput stores b in c.pend until the peer takes it.
 func (c *sock) keepOutput(b []byte) {
 	if len(b) > 0 {
 		c.pend.add(&c.loop.pool, b)
@@ -400,7 +400,7 @@ func (c *sock) keepOutput(b []byte) {
 
 func (c *sock) unsent() int { return c.late + c.pend.size + c.Out.Len() }
 
-// sendPending sends more of what c's peer had not taken. It reports false if the peer is gone.
+// sendPending sends some of c.pend. It reports false if the peer is gone.
 func (c *sock) sendPending() bool {
 	sent := 0
 	for c.pend.size > 0 && sent < writeTurnBytes {
@@ -426,7 +426,7 @@ func (c *sock) sendPending() bool {
 	return true
 }
 
-// writePending is sendPending when epoll says that the peer takes more.
+// writePending calls sendPending when epoll says that the peer takes more.
 func (l *loop) writePending(c *sock) {
 	had := c.pend.size
 	if !c.sendPending() {
@@ -459,14 +459,14 @@ func (l *loop) arm(c *sock) {
 	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, c.Fd, &ev)
 }
 
-// drop ends c.
+// drop ends c at once.
 func (l *loop) drop(c *sock) {
 	if c.gone {
 		return
 	}
 	if c.late > 0 {
 		if l.sendLate(); c.gone {
-			return // it was closing, and these replies were the last
+			return // c was closing, and these replies were its last
 		}
 	}
 	c.over()
@@ -478,7 +478,8 @@ func (l *loop) drop(c *sock) {
 	l.count.Add(-1)
 }
 
-// raw goes past the scheduler: the descriptor does not block. Calls of files have no flags.
+// raw makes a system call without Go's scheduler knowing of it, which is safe since the descriptor does not block. Calls for
+// files have no flags.
 func raw(trap uintptr, fd int, b []byte, flags uintptr) (int, syscall.Errno) {
 	n, _, e := syscall.RawSyscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), flags, 0, 0)
 	runtime.KeepAlive(b)
@@ -488,14 +489,14 @@ func raw(trap uintptr, fd int, b []byte, flags uintptr) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// drain takes from an eventfd that it is readable.
+// drain reads an eventfd, so that it is no longer readable.
 func drain(event int) {
 	var b [8]byte
 	_, _ = raw(syscall.SYS_READ, event, b[:], 0)
 }
 
-// rawRecv and rawSend are of sockets. To the system their own calls are a twentieth of a small request cheaper than those of
-// files.
+// rawRecv and rawSend are for sockets. recv and send cost the kernel less than read and write: by a twentieth of the time of a
+// small request.
 func rawRecv(fd int, b []byte) (int, syscall.Errno) {
 	return raw(syscall.SYS_RECVFROM, fd, b, unix.MSG_DONTWAIT)
 }
@@ -505,7 +506,7 @@ func rawSend(fd int, b []byte) (int, syscall.Errno) {
 	if len(b) <= rawSendBytes {
 		return raw(syscall.SYS_SENDTO, fd, b, flags)
 	}
-	// It takes long enough for others to want the processor.
+	// The call takes so long that other goroutines may want the processor.
 	n, _, e := syscall.Syscall6(syscall.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), flags, 0, 0)
 	runtime.KeepAlive(b)
 	if e != 0 {

@@ -1,6 +1,6 @@
 package resp
 
-// Sources: a connection that is sent what another hand makes, as fast as its peer takes it.
+// Sources: a connection sends the bytes of a source, as fast as its peer takes them.
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// counting is a source of the numbers of its bytes, as far as it has been told to go.
+// counting is a source whose bytes count up, to a limit that the test raises.
 type counting struct {
 	mu         sync.Mutex
 	sent, upTo int64

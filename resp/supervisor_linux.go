@@ -1,20 +1,20 @@
 package resp
 
-// The supervisor decides, every 10 ms while there is work, which loops have a thread of their own (runner_linux.go says
-// what that is about). The rules:
+// The supervisor decides, every 10 ms while there is work, which loops have their own thread (runner_linux.go says
+// why). The rules:
 //
-//   - A loop gets a thread when the first loop's has been busy for 100 ms and a third of a processor was idle meanwhile:
-//     idle time is what there is to gain. It keeps it if that is seen to gain something (trial_linux.go).
-//   - All get one when a command keeps the first loop's thread for 10 to 20 ms: other loops' clients need not wait for it.
-//     A round that takes as long while it goes on from client to client is none.
-//   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms, or when
-//     no command kept the first loop's thread meanwhile and no thread has been seen to gain something.
+//   - One loop gets a thread when the first loop's thread was busy for 100 ms and a third of a processor was idle meanwhile:
+//     more than the idle time cannot be gained. It keeps the thread if a trial shows a gain (trial_linux.go).
+//   - All loops with clients get one when a command keeps the first loop's thread for 10 to 20 ms, so that their clients need
+//     not wait. A long round that still goes on from client to client does not count as such a command.
+//   - A loop gives its thread back when its thread and the first loop's together were busy for less than 60 % of 200 ms, or
+//     when no command kept the first loop's thread in that time and no thread has shown a gain.
 //
-// A tick wakes two threads for 50 µs. So while there is little to do, a tick comes every 100 ms, until there is more or a
-// command begins that is known to take long.
+// A tick wakes two threads for 50 µs. So while there is little to do, a tick comes only every 100 ms, until there is more to
+// do or a command begins that is known to take long.
 //
-// Shares are averages of all these ticks: a round of a loop counts when it ends, and 50 clients with a pipeline of slow
-// commands make rounds of half a tick.
+// A busy share is an average over several ticks, since a round of a loop counts when it ends, and 50 clients with a pipeline of
+// slow commands make rounds of half a tick.
 
 import (
 	"os"
@@ -34,23 +34,23 @@ const (
 
 	lightEvery = 100 * time.Millisecond
 	lightShare = 0.05 // of all threads together
-	lightTicks = 20   // so many, after which ticks come every lightEvery
+	lightTicks = 20   // after so many such ticks, ticks come every lightEvery
 )
 
-// supervisor is the server's.
+// supervisor is the part of the supervisor that other goroutines use.
 type supervisor struct {
-	mu     sync.Mutex // held to change which loops are shared
-	frozen bool       // the server stops: they stay as they are
+	mu     sync.Mutex // locked to change which loops are shared
+	frozen bool       // the server stops: shared loops stay shared, others stay alone
 
 	asleep atomic.Bool
 	light  atomic.Bool // there is little to do
 	wake   chan struct{}
 }
 
-// attend has ticks come often again: a command begins that may keep its thread.
+// attend makes ticks frequent again: a command begins that may keep its thread.
 func (s *supervisor) attend() {
 	if s.light.Load() && s.light.CompareAndSwap(true, false) {
-		s.wake <- struct{}{} // has room: there is one for each
+		s.wake <- struct{}{} // does not block: the channel has room for attend and for rouse
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *supervisor) freeze() {
 // rouse wakes the supervisor if it sleeps: there is work.
 func (s *supervisor) rouse() {
 	if s.asleep.Load() && s.asleep.CompareAndSwap(true, false) {
-		s.wake <- struct{}{} // has room: there is one sleep for each
+		s.wake <- struct{}{} // does not block, as in attend
 	}
 }
 
@@ -102,31 +102,31 @@ func (s *supervisor) start(server *Server) {
 	}()
 }
 
-// balance is what the supervisor knows.
+// balance is what the supervisor measures.
 type balance struct {
-	at    int64     // of the last tick
+	at    int64     // when the last tick was
 	last  []int64   // each loop's busy time then
-	since int64     // when the first loop's present round began, as of the last tick
-	reads int64     // by the first loop's thread until then
-	hot   average   // of the first loop's thread
-	cool  []average // of a loop's own thread and the first loop's together
+	since int64     // when the first loop's round of that moment had begun
+	reads int64     // reads by the first loop's thread until then
+	hot   average   // busy share of the first loop's thread
+	cool  []average // busy share of a loop's own thread and the first loop's together
 	quiet int       // ticks without work
-	light int       // ticks with little
+	light int       // ticks with little work
 
 	meter   idleMeter
-	hotIdle float64 // processor seconds idle when hot began
-	hotFlow flow
+	hotIdle float64 // idle processor seconds when hot began
+	hotFlow flow    // flow when hot began
 
 	trial trial
 }
 
-// average is that of the shares of some ticks.
+// average computes the average of a share over several ticks.
 type average struct {
 	sum   float64
 	ticks int
 }
 
-// over adds a share. After n of them it returns their average, and begins anew.
+// over adds a share. After n shares it returns their average and starts again.
 func (a *average) over(n int, share float64) (mean float64, ok bool) {
 	a.sum += share
 	a.ticks++
@@ -149,12 +149,12 @@ func (b *balance) begin(s *Server) {
 	}
 }
 
-// tick looks at the loops and has them change threads.
+// tick measures the loops and gives them threads or takes them back.
 func (b *balance) tick(s *Server) {
 	now := s.opts.Now()
 	elapsed := float64(now - b.at)
 	b.at = now
-	if elapsed <= 0 { // a clock that stands still
+	if elapsed <= 0 { // the clock stands still
 		return
 	}
 	first := &s.loops[0].run
@@ -208,15 +208,15 @@ func (b *balance) tick(s *Server) {
 	}
 }
 
-// keeps says whether a command has kept the first loop's thread since the last tick. since is when the thread's round began,
-// reads is how often it has read.
+// keeps says whether a command has kept the first loop's thread since the last tick. since is when the thread's round began;
+// reads counts its reads.
 func (b *balance) keeps(since, reads int64) bool {
 	same := since == b.since && reads == b.reads
 	b.since, b.reads = since, reads
 	return same && since != 0
 }
 
-// firstReads is how often the loops have read that the first one's thread runs.
+// firstReads counts the reads of the loops that the first loop's thread runs.
 func (s *Server) firstReads() (reads int64) {
 	for i, l := range s.loops {
 		if i == 0 || l.run.shared.Load() {
@@ -226,7 +226,7 @@ func (s *Server) firstReads() (reads int64) {
 	return reads
 }
 
-// load is the share of the time that a loop's thread was busy.
+// load is the share of the time in which a loop's thread was busy.
 func (b *balance) load(i int, busy int64, elapsed float64) float64 {
 	share := float64(busy-b.last[i]) / elapsed
 	b.last[i] = busy
@@ -239,7 +239,7 @@ func (b *balance) heat(s *Server, load float64, now flow) {
 	if b.hot.ticks == 0 {
 		b.hotIdle, b.hotFlow = b.meter.idleSeconds(), now
 	}
-	mean, ok := b.hot.over(hotTicks+1, load) // the first one is that before hotFlow
+	mean, ok := b.hot.over(hotTicks+1, load) // the first share is of the tick before hotFlow
 	if !ok || mean < hotShare {
 		return
 	}
@@ -259,10 +259,10 @@ func (b *balance) heat(s *Server, load float64, now flow) {
 	}
 }
 
-// giveBack has a loop give its thread back.
+// giveBack makes a loop give its thread back.
 func (l *loop) giveBack() {
 	l.run.leave.Store(true)
-	l.call(func() {}) // so that it looks
+	l.call(func() {}) // wakes the loop, so that it sees leave
 }
 
 // idleMeter reads how long the machine's processors have been idle.
@@ -276,7 +276,7 @@ func (m *idleMeter) close() {
 	}
 }
 
-// idleSeconds is the time of all processors together, in steps of 10 ms.
+// idleSeconds is the idle time of all processors together, in steps of 10 ms.
 func (m *idleMeter) idleSeconds() float64 {
 	var buf [512]byte
 	n := 0

@@ -1,47 +1,48 @@
 package resp
 
-// Trials: whether a thread of its own is of use to a loop shows when it has one. Idle time is not enough to go by. Where
-// commands hold the whole keyspace, as scripts do whose keys are not known, two threads wait for each other; and where the
-// clients' processes are on the same machine, they take what was idle as soon as they get their replies. So the supervisor
-// compares what was read from clients in the tenth of a second before a loop got its thread with what is read in a fifth
-// of a second after. A thread that brings too little is given back, and is tried again after a second, later after two,
-// and so on, or when clients send something else. One with which less is read than without is given back as soon as that
-// shows.
+// Trials: only a trial shows whether a loop gains from its own thread. Idle time alone does not tell. If commands lock the
+// whole keyspace, as scripts with unknown keys do, two threads wait for each other. If the clients run on the same machine,
+// they use the idle time as soon as they get their replies. So the supervisor compares the bytes read from clients per time:
+// in the tenth of a second before a loop got its thread, and in a fifth of a second after. A thread with too little gain is
+// given back. The next trial comes after one second, then after two, and so on, or as soon as clients send other commands. A
+// thread with which less is read than without is given back earlier, after lossTicks.
 //
-// Bytes stand for work. Of commands there are several in a read, and of reads fewer the longer they have to wait.
+// Bytes measure the work. The number of reads does not, since a read contains several commands, and the longer reads have to
+// wait, the fewer there are.
 
 const (
-	settleTicks = 5  // that a trial leaves out
-	trialTicks  = 20 // that it takes
-	lossTicks   = 5  // after which a loss shows
-	// gainWanted is what a second thread has to bring. Of a third one half of it is wanted, of a fourth a third: what they
-	// can bring is less by as much.
+	settleTicks = 5  // ticks that a trial ignores at its start
+	trialTicks  = 20 // ticks that a trial measures
+	lossTicks   = 5  // ticks after which a loss is visible
+	// gainWanted is the gain that a second thread must bring. A third thread must bring half of it, a fourth a third,
+	// since the gain that they can bring is smaller in the same proportion.
 	gainWanted = 0.15
-	holdMin    = 1_000_000 // microseconds without a trial after one that failed
+	holdMin    = 1_000_000 // microseconds without a trial after a failed one
 	holdMax    = 32_000_000
-	// otherFactor is by how much reads have to change for clients to send something else, otherTicks for how long while
-	// there are several threads.
+	// otherFactor is how much reads must change for us to say that clients send other commands. otherTicks is how long the
+	// change must last while there are several threads.
 	otherFactor = 1.4
 	otherTicks  = 100
 )
 
-// trial is what the supervisor knows of threads that it gave.
+// trial is what the supervisor knows of the threads that it gave to loops.
 type trial struct {
-	loop   *loop // that has a thread on trial, nil for none
-	ticks  int   // since it got it
-	before flow  // while it had none
-	start  flow  // when its time began
+	loop   *loop // the loop with a thread on trial, nil for none
+	ticks  int   // ticks since it got the thread
+	before flow  // flow in the time before the trial
+	start  flow  // totals when the measured time began
 
-	proven flow // with the threads that have proven themselves; empty if none has
-	spent  flow // when the present comparison with that began
-	other  int  // ticks for which it has been another
+	proven flow // flow with the threads whose trials succeeded; empty if none has
+	spent  flow // totals when the present comparison with proven began
+	other  int  // ticks for which the flow has differed from proven
 
-	failed flow  // before a trial that failed
-	until  int64 // no other trial of the same before that
-	hold   int64
+	failed flow  // flow before the trial that failed last
+	until  int64 // before that moment there is no other trial with the same flow
+	hold   int64 // how long that pause is
 }
 
-// flow is what was read, in how many reads, and how long threads were busy with it, in some time or up to a moment.
+// flow is how many bytes were read, in how many reads, and how long threads were busy: within some time, or in total up to
+// the moment at.
 type flow struct{ at, bytes, reads, busy int64 }
 
 func (s *Server) flow(now int64) flow {
@@ -54,15 +55,15 @@ func (s *Server) flow(now int64) flow {
 	return f
 }
 
-// since is what came after an earlier moment.
+// since is the difference to the totals of an earlier moment.
 func (f flow) since(g flow) flow {
 	return flow{f.at - g.at, f.bytes - g.bytes, f.reads - g.reads, f.busy - g.busy}
 }
 
-// rate is bytes in a microsecond.
+// rate is bytes per microsecond.
 func (f flow) rate() float64 { return float64(f.bytes) / float64(max(f.at, 1)) }
 
-// like says whether reads are about as long, and take about the same time.
+// like says whether the reads of f and g are about equally long and take about the same time.
 func (f flow) like(g flow) bool {
 	alike := func(a, b int64) bool {
 		x, y := float64(a)/float64(max(f.reads, 1)), float64(b)/float64(max(g.reads, 1))
@@ -71,7 +72,7 @@ func (f flow) like(g flow) bool {
 	return alike(f.bytes, g.bytes) && alike(f.busy, g.busy)
 }
 
-// may says whether a thread may be tried, after some time without it.
+// may says whether a trial may begin. was is the flow of the time before it.
 func (t *trial) may(was flow, now int64) bool {
 	return t.loop == nil && (now >= t.until || !was.like(t.failed))
 }
@@ -79,14 +80,15 @@ func (t *trial) may(was flow, now int64) bool {
 // begin begins a trial.
 func (t *trial) begin(l *loop, was flow) { t.loop, t.ticks, t.before = l, 0, was }
 
-// unproven says whether threads that are there, since a command kept the first one, have yet to show their use.
+// unproven says that no thread is on trial and none has succeeded: loops with a thread got it because a command kept the
+// first loop's thread.
 func (t *trial) unproven() bool { return t.loop == nil && t.proven == flow{} }
 
 // void ends a trial without a result: a command keeps its thread.
 func (t *trial) void() { t.loop = nil }
 
-// tick goes on with a trial, or looks whether what was proven is still so. alone is how many threads there are beside the
-// first. It returns which loop is to give its thread back, and whether all are.
+// tick continues a trial, or checks whether the flow is still like proven. alone is how many loops have their own thread
+// besides the first. It returns the loop that must give its thread back, if any, and whether all must.
 func (t *trial) tick(now flow, alone int) (back *loop, all bool) {
 	switch {
 	case alone == 0:

@@ -1,6 +1,6 @@
 package resp
 
-// Trials of threads, by what is read before and after.
+// Trials of threads, judged by the bytes read before and after.
 
 import "testing"
 
@@ -67,7 +67,7 @@ func TestTrialGains(t *testing.T) {
 	}
 }
 
-// TestTrialHolds: after a failure the next trial comes later and later, and at once where clients send something else.
+// TestTrialHolds: after each failure the next trial comes later, and at once if clients send other commands.
 func TestTrialHolds(t *testing.T) {
 	var o trialOf
 	l := &loop{}
@@ -103,7 +103,7 @@ func TestTrialHolds(t *testing.T) {
 	}
 }
 
-// TestTrialChanges: what was proven holds as long as clients send the same.
+// TestTrialChanges: a successful trial is valid as long as clients send the same kind of commands.
 func TestTrialChanges(t *testing.T) {
 	var o trialOf
 	if o.run(t, &loop{}, 200, 1) {
@@ -132,7 +132,7 @@ func TestTrialChanges(t *testing.T) {
 	t.Error("other commands change nothing")
 }
 
-// TestTrialVoid: a command that keeps its thread ends a trial, and the threads have yet to prove themselves.
+// TestTrialVoid: a command that keeps its thread ends a trial, and the threads are unproven.
 func TestTrialVoid(t *testing.T) {
 	var o trialOf
 	o.begin(&loop{}, flow{})

@@ -1,6 +1,6 @@
 package resp
 
-// Clients that send much before they read: what has arrived is read and kept, or run and its reply kept.
+// Clients that send much before they read: the server stores either their commands or the replies.
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 )
 
 // TestWriteFirst sends all commands before it reads a reply, with requests that are shorter, as long and longer than
-// their replies. What is kept must not be much more than the lesser of both.
+// their replies. The stored bytes must not be much more than the smaller of the two.
 func TestWriteFirst(t *testing.T) {
 	const total = 24 << 20 // of the longer side; the kernel keeps up to 10 MB
 	for _, sizes := range []struct{ request, reply int }{{14, 10}, {40, 1000}, {20, 70_000}, {400, 400}, {1000, 10}, {300_000, 10}, {100_000, 100_000}} {
@@ -61,7 +61,7 @@ func writeFirst(t *testing.T, o Options, request, reply, count int, limit int64)
 	}
 	c.send("PING\r\n")
 	c.expect("+PONG\r\n")
-	// Twice the lesser, and what a turn adds to that.
+	// Twice the smaller, plus the bytes of one turn.
 	most := 2*int64(count)*int64(min(len(one), reply)) + 8*chokeBytes
 	if limit != 0 {
 		most = int64(count)*int64(reply) + 8*chokeBytes
@@ -71,8 +71,8 @@ func writeFirst(t *testing.T, o Options, request, reply, count int, limit int64)
 	}
 }
 
-// TestKeptCommandsRun holds that commands that were kept since their client did not read are run when it goes without
-// having read, as they would have been on arrival: much is written by clients that want no reply.
+// TestKeptCommandsRun checks that commands which wait because their client does not read are run when it disconnects without
+// having read, as they would have been on arrival: some clients write much and need no replies.
 func TestKeptCommandsRun(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
 		const count = 300_000
@@ -114,7 +114,7 @@ func TestKeptCommandsRun(t *testing.T) {
 	})
 }
 
-// TestPushesToKept posts to a client whose commands are kept: what is pushed comes, each in one piece, and every reply.
+// TestPushesToKept posts messages to a client whose commands wait: it gets every message, each in one piece, and every reply.
 func TestPushesToKept(t *testing.T) {
 	bothServers(t, func(t *testing.T, o Options) {
 		const count, pushes = 50_000, 1000
@@ -169,7 +169,7 @@ func TestWaitingBehindPause(t *testing.T) {
 	})
 }
 
-// TestPieces compares what is to be sent with a plain buffer.
+// TestPieces compares the queue of unsent output with a plain buffer.
 func TestPieces(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -18,12 +18,12 @@ type Writer struct {
 	Buf   []byte
 	Proto int // 2 or 3; 0 means 2
 
-	sharing bool    // what is shared need not be copied
+	sharing bool    // long strings are sent without a copy
 	shared  []share // in order
-	bytes   int     // of what is shared
+	bytes   int     // total size of shared
 }
 
-// share is bytes that are not in Buf, but come before its byte at.
+// share is a string that is not in Buf, but is sent before Buf[at].
 type share struct {
 	at int
 	b  []byte
@@ -35,14 +35,14 @@ func (w *Writer) Int(n int64) { w.Buf = redcon.AppendInt(w.Buf, n) }
 // Bulk appends a string of any bytes.
 func (w *Writer) Bulk(b []byte) { w.Buf = redcon.AppendBulk(w.Buf, b) }
 
-// sharedBytes is how long a string is that is sent from where it is. Less is copied in no time.
+// sharedBytes is the size from which a string is sent without a copy. To copy a shorter one takes little time.
 const sharedBytes = 1 << 20
 
-// Shares tells whether a string of so many bytes need not be copied.
+// Shares tells whether a string of n bytes need not be copied.
 func (w *Writer) Shares(n int) bool { return w.sharing && n >= sharedBytes }
 
-// BulkShared is Bulk for bytes that do not change any more, if Shares says so. What is shared is behind the marks that were
-// taken before the command, since Conn.Full ends a batch with it.
+// BulkShared is Bulk for bytes that never change again, and that Shares accepts. It does not copy them. A batch ends after
+// such a reply, since Conn.Full counts it.
 func (w *Writer) BulkShared(b []byte) {
 	w.head('$', len(b))
 	w.shared = append(w.shared, share{len(w.Buf), b[:len(b):len(b)]})
@@ -50,10 +50,10 @@ func (w *Writer) BulkShared(b []byte) {
 	w.Buf = append(w.Buf, '\r', '\n')
 }
 
-// Len is how many bytes there are, with what is shared.
+// Len is how many bytes were appended, including shared ones.
 func (w *Writer) Len() int { return len(w.Buf) + w.bytes }
 
-// From is what was appended since Mark returned mark, with what is shared. It may be part of Buf.
+// From returns all bytes appended since Mark returned mark, including shared ones. The result may be part of Buf.
 func (w *Writer) From(mark int) []byte {
 	if len(w.shared) == 0 {
 		return w.Buf[mark:]
@@ -68,7 +68,7 @@ func (w *Writer) From(mark int) []byte {
 	return append(b, w.Buf[mark:]...)
 }
 
-// Whole is where a place in Buf is once Flatten was called.
+// Whole returns the position that mark will have after Flatten.
 func (w *Writer) Whole(mark int) int {
 	n := mark
 	for _, s := range w.shared {
@@ -79,7 +79,7 @@ func (w *Writer) Whole(mark int) int {
 	return n
 }
 
-// Flatten copies what is shared, so that all is in Buf.
+// Flatten copies the shared bytes, so that all replies are in Buf.
 func (w *Writer) Flatten() {
 	if len(w.shared) > 0 {
 		w.Buf = w.From(0)
@@ -87,7 +87,7 @@ func (w *Writer) Flatten() {
 	}
 }
 
-// moved says that n bytes were put in at a place.
+// moved adjusts the positions of shared strings after n bytes were inserted at mark.
 func (w *Writer) moved(mark, n int) {
 	for i := range w.shared {
 		if w.shared[i].at > mark {
@@ -136,8 +136,8 @@ func (w *Writer) NullArray() {
 // Array appends the head of an array of n elements.
 func (w *Writer) Array(n int) { w.Buf = redcon.AppendArray(w.Buf, n) }
 
-// ArrayFrom makes all that was appended since Mark returned mark the n elements
-// of an array: for those who learn how many there are last.
+// ArrayFrom makes everything appended since Mark returned mark the n elements
+// of an array: for callers that know the number only at the end.
 func (w *Writer) ArrayFrom(mark, n int) {
 	var head [24]byte
 	w.insert(mark, redcon.AppendArray(head[:0], n))
@@ -188,8 +188,8 @@ func (w *Writer) Push(n int) {
 	}
 }
 
-// Attribute appends the head of n pairs that precede a reply. RESP3 only: in
-// RESP2 it must not be called, since an attribute cannot be told there.
+// Attribute appends the head of n pairs that precede a reply. It must not be
+// called in RESP2, which has no attributes.
 func (w *Writer) Attribute(n int) { w.head('|', n) }
 
 func (w *Writer) head(kind byte, n int) {
@@ -209,7 +209,7 @@ func (w *Writer) Double(f float64) {
 	w.Bulk(number.AppendDouble(text[:0], f))
 }
 
-// DoubleText appends a number already formatted (as INCRBYFLOAT's): in RESP2 a
+// DoubleText appends a number that is already formatted, like INCRBYFLOAT's: in RESP2 a
 // bulk string.
 func (w *Writer) DoubleText(text []byte) {
 	if w.Proto == 3 {
@@ -254,8 +254,8 @@ func (w *Writer) Verbatim(format, s string) {
 	w.MakeVerbatim(mark, format)
 }
 
-// MakeVerbatim makes all that was appended since Mark returned mark the text of a verbatim string: long text need not be
-// copied from elsewhere.
+// MakeVerbatim makes everything appended since Mark returned mark the text of a verbatim string. So a caller can append long
+// text piece by piece, without a copy of its own.
 func (w *Writer) MakeVerbatim(mark int, format string) {
 	n := len(w.Buf) - mark
 	var room [32]byte
@@ -273,7 +273,7 @@ func (w *Writer) MakeVerbatim(mark int, format string) {
 // Raw appends bytes that are already replies.
 func (w *Writer) Raw(b []byte) { w.Buf = append(w.Buf, b...) }
 
-// Adopt is Raw for bytes that are given away: many are not copied where none stand before them.
+// Adopt is Raw for bytes that the caller gives away. If they are many and Buf is empty, they become Buf without a copy.
 func (w *Writer) Adopt(b []byte) {
 	if len(w.Buf) == 0 && len(b) > adoptedBytes {
 		w.Buf = b
@@ -282,13 +282,13 @@ func (w *Writer) Adopt(b []byte) {
 	}
 }
 
-// adoptedBytes is more than what is copied faster than a new buffer becomes warm.
+// adoptedBytes is the most that Adopt always copies: the copy costs less than a new buffer that is not in the processor's cache.
 const adoptedBytes = 64 << 10
 
 // Mark returns where the next reply will start, for Cut.
 func (w *Writer) Mark() int { return len(w.Buf) }
 
-// Cut takes back everything appended since Mark returned mark.
+// Cut removes everything appended since Mark returned mark.
 func (w *Writer) Cut(mark int) {
 	w.Buf = w.Buf[:mark]
 	for n := len(w.shared); n > 0 && w.shared[n-1].at > mark; n-- {
@@ -298,7 +298,7 @@ func (w *Writer) Cut(mark int) {
 	}
 }
 
-// Insert puts bytes in front of all that was appended since Mark returned mark.
+// Insert inserts bytes before everything appended since Mark returned mark.
 func (w *Writer) Insert(mark int, b []byte) {
 	w.Buf = slices.Insert(w.Buf, mark, b...)
 	w.moved(mark, len(b))

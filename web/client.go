@@ -13,16 +13,16 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// client is a connection to the server. It ends with the request that it is for, so that a command that waits does not
-// outlive who asked for it.
+// client is a connection to the server. It ends with its HTTP request, so that a blocked command does not outlive the
+// request.
 type client struct {
 	conn net.Conn
-	buf  []byte // what has come of the next reply
-	left int    // of what replies may take
+	buf  []byte // the bytes of the next reply that have arrived
+	left int    // how many bytes the further replies may take
 	stop func() bool
 }
 
-// repliesBytesMax is what the replies to one request may take.
+// repliesBytesMax is how many bytes the replies to one request may take.
 const repliesBytesMax = 32 << 20
 
 func (s *Site) dial(ctx context.Context, r *http.Request) *client {
@@ -61,7 +61,7 @@ func (c *client) do(args []string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if resp.Kind(reply[0]) != resp.KindPush { // a message, which nobody asked for
+		if resp.Kind(reply[0]) != resp.KindPush { // not a reply, but an out-of-band message
 			r := resp.NewReader(reply)
 			return value(&r, 0)
 		}
@@ -70,7 +70,7 @@ func (c *client) do(args []string) (any, error) {
 
 var errReply = errors.New("the server's reply cannot be read")
 
-// errTooMuch is for what no page shows.
+// errTooMuch is the error for replies that are too long for the page.
 var errTooMuch = errors.New("the replies are more than 32 MB")
 
 // receive waits for the bytes of a whole reply.
@@ -98,13 +98,13 @@ func (c *client) receive() (reply []byte, err error) {
 	}
 }
 
-// depthMax is how deep replies are nested at most: what is deeper is a script's joke.
+// depthMax is how deep replies may nest. Only scripts can return deeper ones.
 const depthMax = 64
 
 // value is the next reply of a reader.
 func value(r *resp.Reader, depth int) (any, error) {
 	v, err := r.Next()
-	for ; err == nil && v.Kind == resp.KindAttribute; v, err = r.Next() { // of what follows
+	for ; err == nil && v.Kind == resp.KindAttribute; v, err = r.Next() { // skip attributes
 		for range v.N {
 			if err := r.Skip(); err != nil {
 				return nil, errReply

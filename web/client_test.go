@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// answering is a server that answers anything with a text.
+// answering makes a site whose server answers every request with a text.
 func answering(t testing.TB, text string) *Site {
 	return New(Options{
 		Dial: func(net.Addr) net.Conn {

@@ -1,6 +1,6 @@
 package web
 
-// What the page asks for: commands, with their replies in JSON.
+// The page's requests: they run commands and get the replies in JSON.
 
 import (
 	"encoding/base64"
@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// ask is the body of a request of the page.
+// ask is the body of a request from the page.
 type ask struct {
-	// DB is the database, Commands are run one after the other, whatever they reply.
+	// DB is the database. Commands run one after the other; an error reply does not stop them.
 	DB       int        `json:"db"`
 	Commands [][]string `json:"commands"`
-	// Try runs nothing: the answer has for each command the error that the user would get for want of rights, or "".
+	// Try runs no commands: the answer has for each command the error that the user would get for lack of permissions, or "".
 	Try bool `json:"try"`
 }
 
@@ -27,8 +27,8 @@ const commandsMax = 100
 
 // commands runs commands and answers with the list of their replies. An error reply is {"error": text}.
 func (s *Site) commands(w http.ResponseWriter, r *http.Request) {
-	// A page of another site can send forms here, with the password that the browser keeps. It cannot send this type of
-	// content without asking first, and is not allowed to.
+	// A page of another site can send forms here, and the browser adds the password that it has stored. But for this content
+	// type, the browser first asks for permission (CORS), which this server does not give.
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		http.Error(w, "the body must be application/json", http.StatusUnsupportedMediaType)
 		return
@@ -78,7 +78,7 @@ func (s *Site) commands(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		reply, err := c.do(args)
-		if err != nil { // the connection is of no use any more
+		if err != nil { // the connection is broken
 			replies = append(replies, plain(failure("ERR "+err.Error())))
 			break
 		}
@@ -90,10 +90,10 @@ func (s *Site) commands(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, replies []any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(replies) // who does not read it has gone
+	_ = json.NewEncoder(w).Encode(replies) // an error means that the client is gone
 }
 
-// userOf is whom a request names, the default user if nobody.
+// userOf is the user that a request names, the default user if it names none.
 func userOf(r *http.Request) string {
 	if user, _, _ := r.BasicAuth(); user != "" {
 		return user
@@ -101,8 +101,8 @@ func userOf(r *http.Request) string {
 	return "default"
 }
 
-// plain is a reply as encoding/json has it. What is not text is {"base64": text}; keys of a map that are not strings
-// are written as such.
+// plain converts a reply to values for encoding/json. A string that is not text becomes {"base64": text}. Keys of a map that
+// are not strings are converted to strings.
 func plain(v any) any {
 	switch v := v.(type) {
 	case failure:
@@ -115,7 +115,7 @@ func plain(v any) any {
 		}
 		return v
 	case int64:
-		if v > 1<<53 || v < -1<<53 { // a number of JavaScript would be another one
+		if v > 1<<53 || v < -1<<53 { // as a number, JavaScript would round it
 			return strconv.FormatInt(v, 10)
 		}
 		return v
@@ -142,8 +142,8 @@ func printable(s string) any {
 	return map[string]any{"base64": base64.StdEncoding.EncodeToString([]byte(s))}
 }
 
-// signIn makes a connection of the user that a request names, the default user if it names none. It has answered if ok
-// is false.
+// signIn makes a connection for the user that a request names, the default user if it names none. If ok is false, signIn has
+// answered the request.
 func (s *Site) signIn(w http.ResponseWriter, r *http.Request) (c *client, ok bool) {
 	c = s.dial(r.Context(), r)
 	hello := []string{"HELLO", "3"}

@@ -1,8 +1,9 @@
 package web
 
-// A listener that has room for so many connections, and for so many of one address. Whoever comes is let in: where there is no
-// room, the connection that has been idle for longest goes, of the address that has most. So nobody keeps checks and scrapes
-// out by holding connections. To make them wait in the kernel's queue instead would be to let whoever came first stay.
+// A listener with limits for all connections and for those of one address. It accepts every new connection. At the limit, it
+// closes another one: the connection that has been idle longest, of the address that has most. So a client cannot block
+// health checks and metrics by holding connections open. If new connections waited in the kernel's queue instead, the old
+// connections could stay for ever.
 
 import (
 	"crypto/tls"
@@ -13,13 +14,13 @@ import (
 	"time"
 )
 
-// ConnectionsMax is how many connections there are at most, addressMax how many of one address.
+// ConnectionsMax is the most connections in all, addressMax the most of one address.
 const (
 	ConnectionsMax = 256
 	addressMax     = 64
 )
 
-// room has the connections.
+// room has the open connections.
 type room struct {
 	mu    sync.Mutex
 	conns map[*counted]struct{}
@@ -31,7 +32,7 @@ func newRoom() *room {
 	return &room{conns: make(map[*counted]struct{}), of: make(map[netip.Addr]int)}
 }
 
-// limited lets into a room whoever a listener accepts.
+// limited puts the connections that a listener accepts into a room.
 type limited struct {
 	net.Listener
 	room *room
@@ -45,7 +46,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	return l.room.enter(c), nil
 }
 
-// enter lets c in, for whom another connection goes if there are too many.
+// enter adds a connection, and closes another one if there are too many.
 func (r *room) enter(nc net.Conn) *counted {
 	c := &counted{Conn: nc, room: r, from: network(nc.RemoteAddr())}
 	r.mu.Lock()
@@ -76,7 +77,8 @@ func (r *room) enter(nc net.Conn) *counted {
 	return c
 }
 
-// longest is the connection of an address that has waited longest for a request, or, if all are at one, has been at it longest.
+// longest returns the connection of an address that has been idle longest. If all have a request, it returns the one whose
+// request began first.
 func (r *room) longest(a netip.Addr) *counted {
 	var found *counted
 	for c := range r.conns {
@@ -104,7 +106,7 @@ func (r *room) forget(c *counted) {
 	}
 }
 
-// state is told by the HTTP server what a connection is at.
+// state is called by the HTTP server when the state of a connection changes.
 func (r *room) state(nc net.Conn, state http.ConnState) {
 	if over, ok := nc.(*tls.Conn); ok {
 		nc = over.NetConn()
@@ -119,8 +121,8 @@ func (r *room) state(nc net.Conn, state http.ConnState) {
 	c.active, c.since = state == http.StateActive, r.turn
 }
 
-// network is the address that a connection counts for: of IPv6 the network, which has one owner and more addresses than there
-// are connections.
+// network is the address under which a connection is counted. For IPv6 it is the /64 network, since one owner has all of its
+// addresses.
 func network(a net.Addr) netip.Addr {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -140,12 +142,12 @@ type counted struct {
 	net.Conn
 	room *room
 	from netip.Addr
-	// active tells whether there is a request, since when that began or ended.
+	// active tells whether a request is under way. since is the turn of the room at which that last changed.
 	active bool
 	since  uint64
 }
 
-// Write ends the connection if the client takes nothing for writeTimeout.
+// Write closes the connection if one write takes longer than writeTimeout.
 func (c *counted) Write(b []byte) (int, error) {
 	late := time.AfterFunc(writeTimeout, func() { _ = c.Conn.Close() })
 	defer late.Stop()

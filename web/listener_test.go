@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// dummy is a connection of an address that notes whether it was closed.
+// dummy is a connection from an address; it records whether it was closed.
 type dummy struct {
 	net.Conn
 	from   string
@@ -20,7 +20,7 @@ func (d *dummy) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(d.from), Port: 1}
 }
 
-// Whoever comes is in; who goes is the one that has waited longest for a request, of the address that has most.
+// A new connection is always accepted; the one that is closed has been idle longest, of the address that has most.
 func TestRoom(t *testing.T) {
 	r := newRoom()
 	var all []*dummy

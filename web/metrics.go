@@ -1,7 +1,7 @@
 package web
 
-// Metrics in Prometheus's text format. Prometheus's own library would make the binary a quarter larger for what is here,
-// since it brings another format with it.
+// Metrics in Prometheus's text format. Prometheus's own library would make the binary a quarter larger, since it contains
+// another format too.
 
 import (
 	"net/http"
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Metrics takes metrics. Labels are names and values, one after the other.
+// Metrics collects metrics. Labels are names and values, one after the other.
 type Metrics struct {
 	families map[string]*metrics
 	order    []*metrics
 }
 
-// metrics are those of one name.
+// metrics has all metrics of one name.
 type metrics struct {
 	name, kind, help string
 	lines            []byte
@@ -27,7 +27,7 @@ func (m *Metrics) Gauge(name, help string, value float64, labels ...string) {
 	m.family(name, "gauge", help).line("", value, labels)
 }
 
-// Counter is a value that only rises, but when what counts begins anew.
+// Counter is a value that only rises, except that it restarts with its source.
 func (m *Metrics) Counter(name, help string, value float64, labels ...string) {
 	m.family(name, "counter", help).line("", value, labels)
 }
@@ -38,8 +38,8 @@ type Bucket struct {
 	Count int64
 }
 
-// Histogram is how often something took how long: count times, sum seconds in all, and what took at most as long as each
-// bucket says, in order.
+// Histogram is a distribution of durations: count events, sum seconds in all. Each bucket has the number of events that took at
+// most UpTo seconds; buckets are in rising order.
 func (m *Metrics) Histogram(name, help string, count int64, sum float64, buckets []Bucket, labels ...string) {
 	f := m.family(name, "histogram", help)
 	n := len(labels)
@@ -67,7 +67,7 @@ func (m *Metrics) family(name, kind, help string) *metrics {
 	return f
 }
 
-// escaped is what stands between the quotes of a label's value.
+// escaped escapes the value of a label.
 var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func (f *metrics) line(suffix string, value float64, labels []string) {
@@ -90,7 +90,7 @@ func (f *metrics) line(suffix string, value float64, labels []string) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// text is all metrics, those of one name together.
+// text returns all metrics as text; metrics of one name are together.
 func (m *Metrics) text() []byte {
 	var b []byte
 	for _, f := range m.order {
@@ -120,5 +120,5 @@ func (s *Site) metrics(w http.ResponseWriter, r *http.Request) {
 	s.o.Metrics(&m)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(m.text()) // who does not read it has gone
+	_, _ = w.Write(m.text()) // an error means that the client is gone
 }

@@ -11,7 +11,7 @@ import (
 //go:embed page
 var files embed.FS
 
-// pages serves the files. They change with the binary alone.
+// pages serves the files. They change only with the binary.
 func pages() http.Handler {
 	root, err := fs.Sub(files, "page")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package web, internal to the server, is what the server shows over HTTP: metrics for Prometheus, whether it lives and is ready,
-// and a page for people. It knows no command but those that begin a conversation: what the page asks for runs as a client's
-// commands do, over a connection of its own inside the process, with the rights of the user who signed in.
+// Package web, internal to the server, serves HTTP: metrics for Prometheus, checks of liveness and readiness,
+// and a web page for people. It knows only the commands that open a connection. The page's commands run like those of any
+// client, over a connection inside the process, with the permissions of the user who signed in.
 package web
 
 import (
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Options are what a site needs of the server.
+// Options are what a site needs from the server.
 type Options struct {
-	// Dial makes a connection to the server, in its protocol, for a client at a remote address.
+	// Dial makes a connection to the server, in RESP, for a client at a remote address.
 	Dial func(remote net.Addr) net.Conn
-	// Ready returns why clients are not to be sent here for now, "" if they are.
+	// Ready returns "" if the server is ready for clients, else the reason why not.
 	Ready func() string
-	// Metrics hands all metrics to m. Ask is the command that whoever reads them must be allowed to run.
+	// Metrics adds all metrics to m. Ask is the command that a user must be allowed to run in order to read them.
 	Metrics func(m *Metrics)
 	Ask     []string
 	// Admit returns the error for a command that the page may not run, "" if it may.
 	Admit func(args []string) string
-	// May returns the error for a command that a user may not run on the page, "" if he may; nothing is run.
+	// May returns the error for a command that a user may not run on the page, "" if the user may; it does not run the command.
 	May func(user string, args []string) string
-	// Open tells whether clients need no password, so that what keeps others out is the network alone.
+	// Open tells whether clients need no password, so that only the network protects the server.
 	Open func() bool
-	// Logf takes what goes wrong beside requests.
+	// Logf logs errors that are not part of an answer.
 	Logf func(format string, args ...any)
 }
 
@@ -41,9 +41,9 @@ type Site struct {
 	room *room
 }
 
-// The limits of a connection. Nobody needs more, and whoever is slow on purpose holds little.
+// The limits of a connection. They suffice for real clients, and a client that is slow on purpose occupies little.
 const (
-	headerTimeout  = 5 * time.Second // and TLS's handshake
+	headerTimeout  = 5 * time.Second // also for the TLS handshake
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 10 * time.Second
 	writeTimeout   = 10 * time.Second // without the client taking anything
@@ -67,7 +67,7 @@ func New(o Options) *Site {
 	return s
 }
 
-// lines is where the HTTP server writes what went wrong.
+// lines is the writer for the error log of the HTTP server.
 type lines func(format string, args ...any)
 
 func (l lines) Write(b []byte) (int, error) {
@@ -91,7 +91,7 @@ func (s *Site) Serve(ln net.Listener, config *tls.Config) {
 // Close ends all connections.
 func (s *Site) Close() error { return s.http.Close() }
 
-// guarded is what holds for every answer.
+// guarded adds security headers to every answer, and checks the host that a request names if the server is open.
 func (s *Site) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -109,8 +109,8 @@ func (s *Site) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// knownHost tells whether a request was sent to an address, or to this machine. A page of another site can have its own
-// name resolve to this server, and its scripts then count as ours; it cannot do so with an address.
+// knownHost tells whether a request was sent to an IP address or to localhost. This prevents DNS rebinding: another site can
+// make its own name resolve to this server, and the browser then lets its scripts read our answers. With an address it cannot.
 func knownHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -123,7 +123,7 @@ func knownHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// health answers if the server does, be it with an error: that a password is missing, or that it loads.
+// health answers ok if the server replies at all, also with an error such as a missing password or loading.
 func (s *Site) health(w http.ResponseWriter, r *http.Request) {
 	if _, err := s.pinged(r); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -132,7 +132,7 @@ func (s *Site) health(w http.ResponseWriter, r *http.Request) {
 	text(w, "ok\n")
 }
 
-// ready tells whether clients are to be sent here: whether a new one would be served.
+// ready answers ok if the server would serve a new client.
 func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
 	why := s.o.Ready()
 	if why == "" {
@@ -150,7 +150,7 @@ func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
 	text(w, "ok\n")
 }
 
-// answerWithin is how long the server may take to answer to a check.
+// answerWithin is how long the server may take to answer a check.
 const answerWithin = 5 * time.Second
 
 // pinged is the server's reply to PING.

@@ -1,14 +1,14 @@
-// Package analysis, internal to the server, proves of a script, from its syntax tree and before it ever runs, that
-// every key which any redis.call or redis.pcall of it can touch is an element of KEYS. Such a script runs with the
-// locks of its KEYS' shards alone.
+// Package analysis, internal to the server, proves from a script's syntax tree, before the script runs, that
+// every key which its calls of redis.call and redis.pcall can touch is an element of KEYS. Such a script locks only the
+// shards of its KEYS.
 //
-// What is not understood is not proven, and an unproven script is merely slower. The proof
-// is an inference of what each local variable can hold (kinds.go). It does not follow the order of statements: a
-// variable is a key if every value ever assigned to it anywhere is one, which holds for closures, coroutines and loops
-// alike, and is easy to be sure of. What is assumed of the sandbox: globals and libraries cannot be changed by scripts,
+// A script that the analysis does not understand is not proven; it is then merely slower. The proof
+// infers which values each local variable can hold (kinds.go). It ignores the order of statements: a
+// variable is a key if every value assigned to it anywhere is a key. That is true for closures, coroutines and loops
+// alike, and easy to verify. The proof assumes of the sandbox: scripts cannot change globals and libraries,
 // there is no debug library, KEYS is a plain table of strings without a metatable when the script starts, and
-// redis.call refuses arguments that are neither strings nor numbers. Scripts that use what could undo this (setfenv,
-// loadstring, _G, metatables ...) are not proven.
+// redis.call refuses arguments that are neither strings nor numbers. Scripts that use functions which could break these
+// assumptions (setfenv, loadstring, _G, metatables ...) are not proven.
 package analysis
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Limits of what is looked at. Beyond them nothing is proven.
+// Limits of the analysis. A script beyond them is not proven.
 const (
 	// SourceMax is how long a source may be, in bytes.
 	SourceMax = 64 << 10
@@ -27,15 +27,15 @@ const (
 	PassesMax = 20
 )
 
-// Verdict is what is known of a script. Where the keys are not proven, the line and the reason are of the first place
-// that prevents it.
+// Verdict is the result of the analysis. If the keys are not proven, line and reason are those of the first place in the
+// source that prevents the proof.
 type Verdict struct {
 	KeysProven bool
 	KeysLine   int
 	KeysReason string
 }
 
-// TooLong is what is known of a script that is longer than SourceMax.
+// TooLong is the verdict for a script that is longer than SourceMax.
 var TooLong = Verdict{KeysLine: 1, KeysReason: "longer than 64 KB"}
 
 // Chunk analyses a parsed script. keys says where a command's keys are.
@@ -48,22 +48,22 @@ func Chunk(stmts []ast.Stmt, keys KeyFinder) Verdict {
 	return Verdict{KeysProven: a.keysReason == "", KeysLine: a.keysLine, KeysReason: a.keysReason}
 }
 
-// analyzer holds what is known of one script.
+// analyzer is the analysis of one script.
 type analyzer struct {
 	keys KeyFinder
 
-	// What resolve found.
+	// The results of resolve.
 	ident     map[*ast.IdentExpr]*variable    // a name that is a local variable
 	declares  map[ast.Stmt][]*variable        // the variables that a statement declares, in order
 	functions map[*ast.FunctionExpr]*function // all functions but main
 	funcs     []*function                     // main first, then in source order
 	deepLine  int                             // where nesting was too deep
 
-	// What infer found. Of every call, the function called and the first result.
+	// The results of infer: for every call, the function called and the first result.
 	callees map[*ast.FuncCallExpr]value
 	results map[*ast.FuncCallExpr]value
 
-	changed    bool // something rose in this pass
+	changed    bool // some value rose in the lattice in this pass
 	checking   bool // the last pass: report
 	keysReason string
 	keysLine   int
@@ -73,7 +73,7 @@ type analyzer struct {
 type variable struct {
 	name  string
 	owner *function // the function it is declared in
-	val   value     // what it can hold, over the whole run
+	val   value     // all that it can hold during the run
 	decl  ast.PositionHolder
 }
 
@@ -84,12 +84,12 @@ type function struct {
 	params  []*variable
 	vararg  bool
 	parent  *function
-	escaped bool  // it may be called by anyone with anything
-	ret     value // what it returns, all results together
+	escaped bool  // it may be called by anyone with any arguments
+	ret     value // the values that it can return, all results joined
 	line    int
 }
 
-// keysFail notes a reason why the keys are not proven; the first in the source counts.
+// keysFail notes a reason why the keys are not proven; the verdict has the first one in the source.
 func (a *analyzer) keysFail(line int, format string, args ...any) {
 	if !a.checking {
 		return

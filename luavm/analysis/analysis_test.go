@@ -22,7 +22,7 @@ var testSpecs = map[string][]Spec{
 }
 
 func testFinder(name string, args []Arg) (keys Keys, ok bool) {
-	if name == "xread" { // its keys follow STREAMS, which must be told from what is not known
+	if name == "xread" { // its keys follow STREAMS, which cannot be found among unknown arguments
 		for i, arg := range args {
 			if !arg.Const {
 				break
@@ -51,7 +51,7 @@ func analyse(t testing.TB, script string) Verdict {
 	return Chunk(stmts, testFinder)
 }
 
-// Every form in which keys must be proven.
+// Scripts whose keys must be proven.
 func TestKeysProven(t *testing.T) {
 	for _, script := range []string{
 		`return 1`,
@@ -136,7 +136,7 @@ func TestKeysProven(t *testing.T) {
 	}
 }
 
-// Every trick that must prevent it, with the line it is on.
+// Scripts with tricks that must prevent the proof, with the line of the trick.
 func TestKeysNotProven(t *testing.T) {
 	for _, c := range []struct {
 		script string
@@ -315,7 +315,7 @@ func TestTooDeepOrTooComplexIsNothingProven(t *testing.T) {
 	if v := analyse(t, deep); v.KeysProven || v.KeysReason != "nested too deeply" {
 		t.Errorf("%+v", v)
 	}
-	// What is assigned last flows to the first variable, one step in a pass.
+	// The value assigned last reaches the first variable in one step per pass.
 	vars := make([]string, 100)
 	for i := range vars {
 		vars[i] = "v" + strings.Repeat("i", i)
@@ -330,7 +330,7 @@ func TestTooDeepOrTooComplexIsNothingProven(t *testing.T) {
 	}
 }
 
-// The scripts that people use, which are not part of the project: all are proven.
+// Scripts that people use, which are not part of the project: all must be proven.
 func TestUsersScripts(t *testing.T) {
 	dir := os.Getenv("LIMITKV_SCRIPTS")
 	if dir == "" {

@@ -1,27 +1,27 @@
 package analysis
 
-// Where a command's keys are among arguments of which only some are known. The caller has the table of commands; this
-// file has the shape of the question and, for specs as COMMAND INFO has them, the answer.
+// Finding a command's keys among arguments of which only some are known. The caller has the table of commands. This
+// file has the types of the question, and the answer for key specs in the form of COMMAND INFO.
 
 import (
 	"strconv"
 )
 
-// Arg is an argument of a redis.call as far as it is known. Index 0 is the command's name.
+// Arg is what is known about an argument of a redis.call. Index 0 is the command's name.
 type Arg struct {
-	Const bool   // Value is what it always is
+	Const bool   // the argument is always Value
 	Value string //
 	Rest  bool   // only the last: any number of unknown arguments from here on, possibly none
 }
 
-// Keys says which arguments may be keys. More than there really are is safe, fewer is not.
+// Keys says which arguments may be keys. Too many are safe, too few are not.
 type Keys struct {
 	At   []int // indexes of arguments; those out of range are ignored
 	Rest bool  // the arguments behind a last one marked Rest may be keys
 }
 
 // KeyFinder says which arguments of the command may be keys. The name is in lower case and is also args[0].
-// It reports false where that cannot be told, for unknown commands, and for commands that touch more than their keys
+// It reports false if it cannot tell, for unknown commands, and for commands that touch more than their keys
 // (KEYS, SCAN, FLUSHALL, RANDOMKEY; SORT with BY or GET; SELECT and others that concern another database).
 type KeyFinder func(name string, args []Arg) (Keys, bool)
 
@@ -29,19 +29,19 @@ type KeyFinder func(name string, args []Arg) (Keys, bool)
 type Spec struct {
 	// Begin: at Index.
 	Index int
-	// A range from there: Last counts from the beginning, or from the end if negative; every Step-th argument; with
-	// Limit above 1 and Last -1 only the first 1/Limit of what is left.
+	// A range from Index on: Last counts from Index, or from the end if negative; every Step-th argument is a key. With
+	// Limit above 1 and Last -1, only the first 1/Limit of the remaining arguments are keys.
 	Last  int
 	Step  int
 	Limit int
-	// Or as many as the argument at NumAt says, from FirstAt on, both counted from the beginning.
+	// If Numbered: the argument at NumAt is the number of keys, and FirstAt is the first key, both counted from Index.
 	Numbered       bool
 	NumAt, FirstAt int
 }
 
-// Find appends the arguments that may be keys by this spec. It reports false if that cannot be told.
+// Find appends the arguments that may be keys by this spec. It reports false if it cannot tell.
 func (s Spec) Find(args []Arg, keys *Keys) bool {
-	n := len(args) // of those known to be there
+	n := len(args) // arguments that certainly exist
 	rest := n > 0 && args[n-1].Rest
 	if rest {
 		n--
@@ -53,7 +53,7 @@ func (s Spec) Find(args []Arg, keys *Keys) bool {
 		if at := begin + s.NumAt; at < n && args[at].Const {
 			if count, err := strconv.Atoi(args[at].Value); err == nil {
 				if count <= 0 || count > 1<<20 {
-					return true // an error, or none
+					return true // the command fails or has no keys
 				}
 				end, open = first+(count-1)*step+1, first+(count-1)*step >= n
 			}
@@ -68,7 +68,7 @@ func (s Spec) Find(args []Arg, keys *Keys) bool {
 	if s.Last < 0 {
 		last = n + s.Last
 		if rest {
-			last = n // there may be so many more that all of these count
+			last = n // there may be so many more arguments that all known ones are in the range
 		}
 		if s.Limit > 1 && !rest {
 			last = begin + (n-begin)/s.Limit - 1

@@ -1,6 +1,6 @@
 package analysis
 
-// The inference: what each statement and expression does to the variables, and the check of every redis.call.
+// The inference: the effect of each statement and expression on the variables, and the check of every redis.call.
 
 import (
 	"strconv"
@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// infer finds what all variables can hold, then goes over the script once more and notes what prevents the proof.
+// infer finds the values that all variables can hold, then goes over the script once more and notes what prevents the proof.
 func (a *analyzer) infer() {
 	for pass := 0; ; pass++ {
 		if pass == PassesMax {
@@ -95,7 +95,7 @@ func (a *analyzer) stmt(f *function, s ast.Stmt) {
 				v = a.merge(v, a.all(e), line)
 			}
 			if f.expr == nil && (v.kind == kindKeys || v.kind == kindArgs) {
-				continue // into the reply
+				continue // the value only goes into the reply
 			}
 			if v.sensitive() || v.kind == kindFunc || v.kind == kindBuiltin || v.kind == kindArgs {
 				a.release(v, line)
@@ -109,7 +109,7 @@ func (a *analyzer) stmt(f *function, s ast.Stmt) {
 	}
 }
 
-// genericFor gives the loop's variables their values: those of ipairs and pairs over KEYS are keys.
+// genericFor assigns to the loop's variables: with ipairs and pairs over KEYS, the values are keys.
 func (a *analyzer) genericFor(f *function, s *ast.GenericForStmt) {
 	line := s.Line()
 	index, element := anything, anything
@@ -142,7 +142,7 @@ func (a *analyzer) genericFor(f *function, s *ast.GenericForStmt) {
 	}
 }
 
-// callOf returns the call that a single expression is and the name of the builtin that it calls.
+// callOf returns the call if exprs is a single call, and the name of the builtin that it calls.
 func (a *analyzer) callOf(f *function, exprs []ast.Expr) (*ast.FuncCallExpr, string) {
 	if len(exprs) != 1 {
 		return nil, ""
@@ -188,7 +188,7 @@ func (a *analyzer) storeInto(object value, line int) {
 	}
 }
 
-// values evaluates the right-hand side of an assignment to n targets. What is left over comes behind the n.
+// values evaluates the right-hand side of an assignment to n targets. Surplus values come behind the n.
 func (a *analyzer) values(f *function, exprs []ast.Expr, n int) []value {
 	out := make([]value, max(n, len(exprs)))
 	for i, e := range exprs {
@@ -203,7 +203,7 @@ func (a *analyzer) values(f *function, exprs []ast.Expr, n int) []value {
 	return out
 }
 
-// multiple reports whether an expression in last place can stand for several values, or none.
+// multiple reports whether an expression in last place can give several values, or none.
 func multiple(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
@@ -214,7 +214,7 @@ func multiple(e ast.Expr) bool {
 	return false
 }
 
-// all is what each further value of an expression can be for which multiple holds and which was just evaluated.
+// all returns what each further value of e can be. multiple(e) must be true, and e must have just been evaluated.
 func (a *analyzer) all(e ast.Expr) value {
 	call, ok := e.(*ast.FuncCallExpr)
 	if !ok {
@@ -229,15 +229,14 @@ func (a *analyzer) all(e ast.Expr) value {
 	return anything
 }
 
-// use evaluates an expression whose value goes where it is not followed.
+// use evaluates an expression whose value is not followed any further.
 func (a *analyzer) use(f *function, e ast.Expr) value {
 	v := a.eval(f, e)
 	a.release(v, e.Line())
 	return v
 }
 
-// eval evaluates an expression. Its value is followed by the caller, or dropped; where it is neither, use is the one to
-// call.
+// eval evaluates an expression. The caller must follow the value or drop it; otherwise it must call use instead.
 func (a *analyzer) eval(f *function, e ast.Expr) value {
 	switch e := e.(type) {
 	case *ast.NilExpr, *ast.FalseExpr:
@@ -342,7 +341,7 @@ func (a *analyzer) index(f *function, e *ast.AttrGetExpr) value {
 		a.keysFail(e.Line(), "a member of redis that is not followed")
 	case kindBuiltin:
 		if known && object.name == "table" && field == "unpack" {
-			return value{} // of a later Lua
+			return value{} // only later versions of Lua have it
 		}
 		if known && !strings.Contains(object.name, ".") {
 			return value{kind: kindBuiltin, name: object.name + "." + field, number: numeric[object.name+"."+field] && object.name == "math"}
@@ -351,7 +350,7 @@ func (a *analyzer) index(f *function, e *ast.AttrGetExpr) value {
 	return anything
 }
 
-// call is the first value of a call, and what the call does to those it is given.
+// call returns the first value of a call, and applies the effects of the call on its arguments.
 func (a *analyzer) call(f *function, e *ast.FuncCallExpr) value {
 	if e.Func == nil { // object:method()
 		a.use(f, e.Receiver)
@@ -425,7 +424,7 @@ func (a *analyzer) builtin(f *function, name string, e *ast.FuncCallExpr) value 
 	return anything
 }
 
-// callsBack reports whether a function calls its argument i, and is through with it when it returns.
+// callsBack reports whether a function calls its argument i and does not store it.
 func callsBack(name string, i int) bool {
 	switch name {
 	case "pcall":
@@ -490,7 +489,7 @@ func (a *analyzer) redisCall(f *function, e *ast.FuncCallExpr) {
 
 func isKey(v value) bool { return v.kind == kindKey || v.kind == kindNone }
 
-// argLine is the line of an argument, or of the call where the parser has none.
+// argLine is the line of an argument, or of the call if the parser has no line for the argument.
 func argLine(e *ast.FuncCallExpr, i int) int {
 	if line := e.Args[i].Line(); line > 0 {
 		return line

@@ -1,9 +1,9 @@
 package analysis
 
-// What a variable can hold. The kinds form a small lattice: nothing yet (which at run time is nil), one of the kinds
-// that matter, anything. The inference starts with nothing and goes over the whole script, joining into every variable,
-// parameter and function result what is assigned to it, until nothing rises any more; what holds then holds at every
-// moment of every run.
+// The values that a variable can hold. The kinds form a small lattice: no value yet (nil at run time), one of the kinds
+// that matter, any value. The inference starts with no values. It goes over the whole script again and again, and joins into
+// every variable, parameter and function result the values assigned to it, until no value rises any more. The result then
+// holds at every moment of every run.
 
 type kind uint8
 
@@ -17,7 +17,7 @@ const (
 	kindBuiltin             // a library, or a function of one, by name
 	kindFunc                // one function of the script
 	kindConst               // one of a few constant strings or whole numbers
-	kindAny                 // anything but what is sensitive
+	kindAny                 // any value that is not sensitive
 )
 
 // value is what an expression can evaluate to. Values are small and are compared with same.
@@ -29,7 +29,7 @@ type value struct {
 	number bool      // if not nil or false, it is a number
 }
 
-// constsMax is how many constants one variable may hold and still be known.
+// constsMax is how many constants one value may have; with more it becomes any value.
 const constsMax = 8
 
 var (
@@ -38,8 +38,8 @@ var (
 	aKey     = value{kind: kindKey}
 )
 
-// sensitive values must not get out of sight: with the table KEYS others could change it, with redis or redis.call
-// others could touch any key.
+// sensitive tells whether the analysis must follow every use of a value: code that it does not follow could change the
+// table KEYS, or touch any key through redis or redis.call.
 func (v value) sensitive() bool {
 	return v.kind == kindKeys || v.kind == kindRedis || v.kind == kindCall
 }
@@ -69,7 +69,7 @@ func (v value) sole() (string, bool) {
 	return "", false
 }
 
-// join is the least value that covers both.
+// join is the least value in the lattice that covers both.
 func join(v, w value) value {
 	switch {
 	case v.kind == kindNone:
@@ -101,8 +101,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// merge joins two values and deals with what gets lost: a sensitive value that can no longer be told from others is a
-// reason not to prove the keys, a function that can no longer be told from others may be called by anyone.
+// merge joins two values. If the result is any value, the two are no longer followed: a sensitive one among them then
+// prevents the proof, and a function may be called by anyone, see release.
 func (a *analyzer) merge(v, w value, line int) value {
 	u := join(v, w)
 	if u.kind == kindAny {
@@ -112,7 +112,7 @@ func (a *analyzer) merge(v, w value, line int) value {
 	return u
 }
 
-// release is what happens to a value that goes where it is not followed.
+// release records that a value is no longer followed.
 func (a *analyzer) release(v value, line int) {
 	switch v.kind {
 	case kindFunc:
@@ -126,7 +126,7 @@ func (a *analyzer) release(v value, line int) {
 	}
 }
 
-// escape says that a function may be called by anyone with any arguments.
+// escape records that a function may be called by anyone with any arguments.
 func (a *analyzer) escape(f *function) {
 	if f.escaped {
 		return
@@ -147,9 +147,9 @@ func (a *analyzer) assign(v *variable, w value, line int) {
 	}
 }
 
-// globals are the globals that a proven script may use. All functions among them and in these libraries are harmless as
-// far as keys are concerned: they can neither change KEYS, unless it is handed to them, nor reach redis.call.
-// Left out on purpose: _G, getfenv, setfenv, load, loadstring, dofile, rawset, rawget, setmetatable, getmetatable,
+// globals are the globals that a proven script may use. All functions among them and in these libraries are harmless for
+// the proof: they can neither change KEYS, unless they get it as an argument, nor reach redis.call.
+// Intentionally missing: _G, getfenv, setfenv, load, loadstring, dofile, rawset, rawget, setmetatable, getmetatable,
 // coroutine, newproxy, debug, require, module.
 var globals = map[string]bool{
 	"assert": true, "error": true, "ipairs": true, "next": true, "pairs": true, "pcall": true, "rawequal": true,
@@ -158,8 +158,8 @@ var globals = map[string]bool{
 	"os": true, "_VERSION": true, "gcinfo": true, "collectgarbage": true,
 }
 
-// readers are the functions that may be given the table KEYS as their first argument: they read it, keep no hold of it
-// and call nobody.
+// readers are the functions that may get the table KEYS as their first argument: they only read it, do not store it
+// and do not call other functions.
 var readers = map[string]bool{
 	"unpack": true, "next": true, "type": true, "tostring": true, "table.getn": true, "table.maxn": true,
 	"table.concat": true, "cjson.encode": true, "cmsgpack.pack": true,
@@ -175,8 +175,8 @@ var numeric = map[string]bool{
 	"bit.rshift": true, "bit.arshift": true, "bit.rol": true, "bit.ror": true, "bit.bswap": true,
 }
 
-// single are the functions that return exactly one value, so that as the last argument they are one argument. The
-// numeric ones are too.
+// single are the functions that return exactly one value, so that a call as the last argument is one argument. The
+// numeric functions also do.
 var single = map[string]bool{
 	"tostring": true, "type": true, "rawequal": true, "table.concat": true, "string.sub": true, "string.upper": true,
 	"string.lower": true, "string.rep": true, "string.reverse": true, "string.format": true, "string.char": true,
@@ -184,7 +184,7 @@ var single = map[string]bool{
 	"redis.sha1hex": true,
 }
 
-// redisHarmless are the members of redis besides call and pcall that no proof needs to care about.
+// redisHarmless are the members of redis that cannot break a proof.
 var redisHarmless = map[string]bool{
 	"sha1hex": true, "status_reply": true, "error_reply": true, "log": true, "setresp": true, "set_repl": true,
 	"replicate_commands": true, "breakpoint": true, "debug": true, "acl_check_cmd": true,

@@ -1,8 +1,8 @@
 package analysis
 
-// Names to variables. One walk over the tree binds every identifier to the local variable it means, as gopher-lua's
-// compiler does: the variable of "local f = function" is visible inside that function, "self" in methods, "arg" in
-// functions with "...", and until sees the locals of its loop.
+// Binding names to variables. One walk over the tree binds every identifier to its local variable, if it has one. The rules
+// are those of the compiler: the name of a "local function" is visible inside it, "self" in methods, "arg" in functions with
+// "...", and the condition of until sees the locals of its loop.
 
 import "github.com/yuin/gopher-lua/ast"
 
@@ -15,7 +15,7 @@ type resolver struct {
 	ok     bool
 }
 
-// resolve binds all names. It reports false if the script nests too deeply to be looked at.
+// resolve binds all names. It reports false if the script nests too deeply.
 func (a *analyzer) resolve(stmts []ast.Stmt) bool {
 	a.ident = map[*ast.IdentExpr]*variable{}
 	a.declares = map[ast.Stmt][]*variable{}
@@ -66,7 +66,7 @@ func (r *resolver) enter(line int) bool {
 
 func (r *resolver) leave() { r.depth-- }
 
-// block resolves statements in a scope of their own.
+// block resolves statements in a new scope.
 func (r *resolver) block(stmts []ast.Stmt) {
 	r.push()
 	r.stmts(stmts)

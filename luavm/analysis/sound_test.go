@@ -1,7 +1,7 @@
 package analysis
 
-// The proofs against what scripts really do: random scripts full of tricks are run, and those that were proven must
-// touch no key that is not in KEYS.
+// The proofs are compared with what scripts really do: random scripts full of tricks are run, and those that were proven must
+// touch only keys in KEYS.
 
 import (
 	"context"
@@ -22,12 +22,12 @@ type writer struct {
 	out   strings.Builder
 	depth int
 	left  int // statements still to write
-	odds  int // one in so many things is a trick
+	odds  int // one choice in so many is a trick
 }
 
 func (w *writer) pick(list ...string) string { return list[w.rand.Intn(len(list))] }
 
-// trick reports whether it is time for one.
+// trick reports whether the next choice is a trick.
 func (w *writer) trick() bool { return w.rand.Intn(w.odds) == 0 }
 
 // name is a variable; some hide globals.
@@ -277,10 +277,10 @@ func (r *runner) call(L *lua.LState) int {
 	return 1
 }
 
-// run runs a script, whose errors do not matter, for at most so long, and reports false if it had to be stopped.
+// run runs a script for a limited time, and reports false if it had to be stopped. Errors of the script do not matter.
 func (r *runner) run(script string, limit time.Duration) (ended bool) {
 	defer func() {
-		if recover() != nil { // gopher-lua's own troubles are not ours
+		if recover() != nil { // panics of gopher-lua are not tested here
 			ended = true
 		}
 	}()

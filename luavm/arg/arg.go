@@ -1,10 +1,10 @@
-// Package arg, internal to the server, is what the library functions of a script read their
-// arguments with and complain about them with.
+// Package arg, internal to the server, reads the arguments of Lua library functions and raises
+// the errors about them.
 //
-// The coercions and the wording are those of Lua 5.1's auxiliary library: a number serves where a string is wanted
-// (as %.14g), a string that spells a number where a number is wanted, and the error names the argument, the function
-// as the caller called it, and the caller's line. gopher-lua's own checkers differ in all three, hence this package;
-// the texts stand here once for the sandbox and for every library.
+// The coercions and the texts are those of Lua 5.1's auxiliary library: a number is accepted where a string is expected
+// (as %.14g), and a string that spells a number where a number is expected. An error names the argument, the function
+// as the caller called it, and the caller's line. gopher-lua's own functions differ in all of this, hence this package.
+// The sandbox and every library share it, so each text exists once.
 package arg
 
 import (
@@ -29,7 +29,7 @@ func String(L *lua.LState, n int) string {
 	return ""
 }
 
-// OptString is String, or def where the argument is nil or missing.
+// OptString is String, or def if the argument is nil or missing.
 func OptString(L *lua.LState, n int, def string) string {
 	if IsNoneOrNil(L, n) {
 		return def
@@ -37,7 +37,7 @@ func OptString(L *lua.LState, n int, def string) string {
 	return String(L, n)
 }
 
-// Number returns argument n as a number; a string counts if ParseNumber takes it. Anything else is an error.
+// Number returns argument n as a number; a string is accepted if ParseNumber accepts it. Anything else is an error.
 func Number(L *lua.LState, n int) float64 {
 	if v, ok := ToNumber(L.Get(n)); ok {
 		return v
@@ -46,10 +46,10 @@ func Number(L *lua.LState, n int) float64 {
 	return 0
 }
 
-// Integer returns argument n as Lua's 64-bit integer: the number cut towards zero, see Truncate.
+// Integer returns argument n as Lua's 64-bit integer: the number truncated towards zero, see Truncate.
 func Integer(L *lua.LState, n int) int64 { return Truncate(Number(L, n)) }
 
-// OptInteger is Integer, or def where the argument is nil or missing.
+// OptInteger is Integer, or def if the argument is nil or missing.
 func OptInteger(L *lua.LState, n int, def int64) int64 {
 	if IsNoneOrNil(L, n) {
 		return def
@@ -57,10 +57,10 @@ func OptInteger(L *lua.LState, n int, def int64) int64 {
 	return Integer(L, n)
 }
 
-// Int returns argument n as a C int: Integer, of which the low 32 bits count.
+// Int returns argument n as a C int: the low 32 bits of Integer.
 func Int(L *lua.LState, n int) int { return int(int32(Integer(L, n))) }
 
-// OptInt is Int, or def where the argument is nil or missing.
+// OptInt is Int, or def if the argument is nil or missing.
 func OptInt(L *lua.LState, n int, def int) int {
 	if IsNoneOrNil(L, n) {
 		return def
@@ -86,7 +86,7 @@ func Function(L *lua.LState, n int) *lua.LFunction {
 	return f
 }
 
-// Any returns argument n, which may be anything, nil included, but must be there.
+// Any returns argument n, which may be any value, also nil, but must not be missing.
 func Any(L *lua.LState, n int) lua.LValue {
 	if n > L.GetTop() {
 		Error(L, n, "value expected")
@@ -94,7 +94,7 @@ func Any(L *lua.LState, n int) lua.LValue {
 	return L.Get(n)
 }
 
-// Option returns which of the options argument n spells; def, unless empty, stands for a nil or missing one.
+// Option returns the index of the option that argument n names. If def is not empty, it replaces a nil or missing argument.
 func Option(L *lua.LState, n int, def string, options []string) int {
 	var name string
 	if def != "" {
@@ -115,7 +115,7 @@ func Option(L *lua.LState, n int, def string, options []string) int {
 // IsNoneOrNil reports whether argument n is nil or missing.
 func IsNoneOrNil(L *lua.LState, n int) bool { return L.Get(n) == lua.LNil }
 
-// ToNumber is lua_tonumber: a number as it is, a string if it spells one.
+// ToNumber is lua_tonumber: it accepts numbers, and strings that spell one.
 func ToNumber(v lua.LValue) (float64, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
@@ -126,7 +126,7 @@ func ToNumber(v lua.LValue) (float64, bool) {
 	return 0, false
 }
 
-// ToString is lua_tolstring: a string as it is, a number as %.14g, nothing else.
+// ToString is lua_tolstring: it accepts strings, and numbers as %.14g.
 func ToString(v lua.LValue) (string, bool) {
 	switch v := v.(type) {
 	case lua.LString:
@@ -137,7 +137,7 @@ func ToString(v lua.LValue) (string, bool) {
 	return "", false
 }
 
-// TypeName is the type of argument n as errors name it: "no value" for one that is missing.
+// TypeName is the type of argument n as errors name it: "no value" if it is missing.
 func TypeName(L *lua.LState, n int) string {
 	if n > L.GetTop() {
 		return "no value"
@@ -145,7 +145,7 @@ func TypeName(L *lua.LState, n int) string {
 	return L.Get(n).Type().String()
 }
 
-// CString cuts s at its first NUL byte, as what goes through C's %s is.
+// CString cuts s at its first NUL byte, as C's %s does.
 func CString(s string) string {
 	if i := strings.IndexByte(s, 0); i >= 0 {
 		return s[:i]
@@ -177,8 +177,8 @@ func Raise(L *lua.LState, format string, args ...any) {
 	L.Error(lua.LString(Where(L, 1)+fmt.Sprintf(format, args...)), 0)
 }
 
-// Where is luaL_where: "chunk:line: " of the function that many levels up, 0 being the one that runs; nothing where
-// that is not Lua code. (gopher-lua's own goes on to the next Lua function instead.)
+// Where is luaL_where: "chunk:line: " of the function level levels up, where 0 is the running function. It is empty if that
+// is not Lua code. (gopher-lua's own function continues to the next Lua function instead.)
 func Where(L *lua.LState, level int) string {
 	dbg, ok := L.GetStack(level)
 	if !ok {
@@ -190,9 +190,9 @@ func Where(L *lua.LState, level int) string {
 	return fmt.Sprintf("%s:%d: ", dbg.Source, dbg.CurrentLine)
 }
 
-// calledAs returns the name under which the running function was called, "?" where there is none, and whether it was
-// called as a method. The caller's program counter is private in gopher-lua and is read by reflection. This runs only
-// when an error is raised.
+// calledAs returns the name by which the running function was called, "?" if there is none, and whether it was
+// called as a method. gopher-lua does not export the caller's program counter, so it is read by reflection; this happens
+// only when an error is raised.
 func calledAs(L *lua.LState) (name string, method bool) {
 	up, ok := L.GetStack(1)
 	if !ok {

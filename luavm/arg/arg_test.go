@@ -86,7 +86,7 @@ func TestChecks(t *testing.T) {
 		{`(lib.str or 1)(nil)`, "error user_script:1: bad argument #1 to '?' (string expected, got nil)"},
 		{`local f = lib.str for a in f do end`, "error user_script:1: bad argument #1 to '(for generator)' (string expected, got nil)"},
 		{`local t = setmetatable({}, {__unm = lib.num}) return -t`, "error user_script:1: bad argument #1 to '?' (number expected, got table)"},
-		// Called from a function that is not Lua's there is neither a name nor a position.
+		// If the caller is not a Lua function, there is neither a name nor a position.
 		{`local ok, e = pcall(lib.str) return e`, "bad argument #1 to '?' (string expected, got no value)"},
 		{`local ok, e = pcall(lib.oops) return e`, "oops 1"},
 		// A method's object is not counted.

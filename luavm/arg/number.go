@@ -1,8 +1,8 @@
 package arg
 
-// Numbers as text, both ways. The C library that Redis is built with decides here: printf's %.14g and strtod.
-// Go's own conversions differ in what they accept (underscores, hexadecimal only with an exponent) and in how they
-// spell infinities and NaNs, so the forms are scanned and written here and Go only rounds.
+// Conversion between numbers and text, as in the C library that Redis is built with: printf's %.14g and strtod.
+// Go's own conversions differ in the texts that they accept (underscores, hexadecimal only with an exponent) and in how they
+// write infinities and NaNs. So the form is handled here, and Go only rounds.
 
 import (
 	"math"
@@ -22,7 +22,7 @@ func FormatNumber(f float64) string {
 // AppendNumber appends what FormatNumber returns.
 func AppendNumber(b []byte, f float64) []byte { return AppendPrecision(b, f, 14) }
 
-// AppendPrecision appends f as printf's %.<precision>g does, precision being at least 1.
+// AppendPrecision appends f as printf's %.<precision>g does. precision must be at least 1.
 func AppendPrecision(b []byte, f float64, precision int) []byte {
 	switch {
 	case f != f:
@@ -49,10 +49,10 @@ func AppendPrecision(b []byte, f float64, precision int) []byte {
 	return strconv.AppendFloat(b, f, 'g', precision, 64)
 }
 
-// ParseNumber is Lua 5.1's conversion of a string to a number: what strtod takes, with white space allowed around it
-// and nothing else behind it. As C strings end at a NUL byte, so does the text.
+// ParseNumber is Lua 5.1's conversion of a string to a number: a number that strtod accepts, with only white space around
+// it. As in C, a NUL byte ends the text.
 func ParseNumber(s string) (float64, bool) {
-	// Plain short integers are nearly all there is.
+	// Nearly all numbers are plain short integers.
 	if n := len(s); n > 0 && n <= 15 {
 		v := int64(0)
 		for i := 0; ; i++ {
@@ -81,8 +81,8 @@ func ParseNumber(s string) (float64, bool) {
 	return v, true
 }
 
-// Strtod is C's strtod as glibc has it in the C locale: the number that s begins with, after white space, and how many
-// bytes were taken; 0 bytes if s begins with no number. Decimal and hexadecimal forms, inf, infinity, nan and nan(...)
+// Strtod is glibc's strtod in the C locale. It returns the number at the start of s, after white space, and how many
+// bytes it used, 0 if there is no number. It accepts decimal and hexadecimal forms, and inf, infinity, nan and nan(...)
 // in any case; an overflow gives an infinity.
 func Strtod(s string) (value float64, n int) {
 	i := 0
@@ -104,7 +104,7 @@ func Strtod(s string) (value float64, n int) {
 			if !exponent {
 				text += "p0"
 			}
-			value, _ = strconv.ParseFloat(text, 64) // only a range error is possible, and its value is the right one
+			value, _ = strconv.ParseFloat(text, 64) // only a range error is possible, and the value is right then, too
 			return value, end
 		}
 		return math.Copysign(0, sign(neg)), i + 1 // "0x" without digits: the zero
@@ -117,8 +117,8 @@ func Strtod(s string) (value float64, n int) {
 	return value, end
 }
 
-// scanDigits returns where a number's digits with point and exponent end, 0 if there is no digit, and whether an
-// exponent is there. An exponent without digits is not part of the number.
+// scanDigits returns where a number with point and exponent ends, 0 if it has no digit, and whether it has an
+// exponent. An exponent without digits is not part of the number.
 func scanDigits(s string, i int, hex bool) (end int, exponent bool) {
 	digits := 0
 	for point := false; i < len(s); i++ {
@@ -196,8 +196,8 @@ func hasPrefixFold(s, prefix string) bool {
 // isSpace is C's isspace in the C locale.
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// Truncate is C's conversion of a double to a 64-bit integer as x86-64 does it: towards zero, and the smallest integer
-// for all that does not fit, NaN included.
+// Truncate is C's conversion of a double to a 64-bit integer on x86-64: it truncates towards zero, and returns the smallest
+// integer for numbers that do not fit and for NaN.
 func Truncate(f float64) int64 {
 	if f >= -0x1p63 && f < 0x1p63 {
 		return int64(f)

@@ -1,6 +1,6 @@
 package arg
 
-// Numbers as text, both ways, against what the C library says.
+// Conversion between numbers and text, compared with the C library.
 
 import (
 	"fmt"
@@ -86,7 +86,8 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// FuzzParseNumber: whatever is taken is written and read back as the same text, and Strtod never takes more than is there.
+// FuzzParseNumber: an accepted number that is written and read again gives the same text, and Strtod never uses more bytes
+// than there are.
 func FuzzParseNumber(f *testing.F) {
 	for _, s := range []string{"1", "0x1p4", "nan(1)", " -inf ", "1e-5", "0x.8p-3"} {
 		f.Add(s)

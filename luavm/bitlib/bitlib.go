@@ -1,8 +1,7 @@
 // Package bitlib, internal to the server, is the library bit of Redis's Lua: operations on 32-bit integers.
 //
-// Arguments are any numbers; what counts is the number modulo 2^32 after rounding to the nearest integer, found by the
-// original's addition of 2^52+2^51, so that its rounding and its answers for huge numbers are these too. Results are
-// signed.
+// Arguments may be any numbers; each is rounded to the nearest integer and taken modulo 2^32. Like the original, the code
+// does both by adding 2^52+2^51, so that the rounding and the results for huge numbers are the same. Results are signed.
 package bitlib
 
 import (
@@ -63,7 +62,7 @@ func Open(L *lua.LState) *lua.LTable {
 // bitsOf are the 32 bits of a number.
 func bitsOf(x float64) uint32 { return uint32(math.Float64bits(x + (1<<52 + 1<<51))) }
 
-// bits returns argument n as 32 bits. Like the original it takes what is no number for 0 first.
+// bits returns argument n as 32 bits. Like the original it first takes an argument that is not a number for 0.
 func bits(L *lua.LState, n int) uint32 {
 	v, ok := arg.ToNumber(L.Get(n))
 	if !ok {
@@ -81,7 +80,7 @@ func unary(f func(uint32) uint32) lua.LGFunction {
 	return func(L *lua.LState) int { return push(L, f(bits(L, 1))) }
 }
 
-// fold combines all arguments; the first is looked at first and the others from the last on.
+// fold combines all arguments. It reads the first one first, and the others from the last to the second.
 func fold(f func(a, b uint32) uint32) lua.LGFunction {
 	return func(L *lua.LState) int {
 		b := bits(L, 1)
@@ -100,7 +99,7 @@ func shift(f func(b, n uint32) uint32) lua.LGFunction {
 	}
 }
 
-// toHex writes the lowest digits, as many as its second argument says, in upper case if that is negative.
+// toHex writes the lowest hexadecimal digits. The second argument is their number; if it is negative, they are in upper case.
 func toHex(L *lua.LState) int {
 	b, n, digits := bits(L, 1), int64(8), "0123456789abcdef"
 	if L.GetTop() >= 2 {

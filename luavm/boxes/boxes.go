@@ -1,9 +1,9 @@
 // Package boxes, internal to the server, makes Lua values of strings and numbers.
 //
 // A lua.LValue is an interface, so each string costs two allocations, one for its bytes and one for its header, and each
-// number one. A script that answers in a microsecond spends a tenth of it there. Here they are cut off blocks: a block
-// lives as long as one of its values does. Blocks are small and what is large gets memory of its own, so that a value
-// which a function library keeps does not keep much else.
+// number costs one. A script of one microsecond spends a tenth of its time there. This package cuts values off blocks
+// instead. A block stays in memory as long as one of its values. So blocks are small, and long strings get their own
+// memory: a value that a function library stores then does not keep much else alive.
 package boxes
 
 import (
@@ -18,17 +18,17 @@ const (
 	blockBytes   = 1024 // of text in a block
 	blockStrings = 32   // headers in a block
 	blockNumbers = 64   // numbers in a block
-	ownBytes     = 128  // a string as long as that has memory of its own
+	ownBytes     = 128  // strings from this length on get their own memory
 )
 
-// Boxes is where values come from. The zero value is ready; it is for one goroutine at a time.
+// Boxes makes values. The zero value is ready to use, by one goroutine at a time.
 type Boxes struct {
 	text    []byte
 	strings []lua.LString
 	numbers []lua.LNumber
 }
 
-// boxed is what an interface is made of.
+// boxed is the memory layout of an interface.
 type boxed struct{ kind, value unsafe.Pointer }
 
 func kindOf(v lua.LValue) unsafe.Pointer { return (*boxed)(unsafe.Pointer(&v)).kind }
@@ -38,8 +38,8 @@ var (
 	numberKind = kindOf(lua.LNumber(0.5))
 )
 
-// smallInts are integers from 0 on: replies, counters and the variables of loops are mostly small. One is filled in when it
-// is first asked for, so that those that nobody uses take no memory; 0 need not be.
+// smallInts are the integers from 0 on as floats: replies, counters and loop variables are mostly small. An element is filled
+// in at its first use, so that unused parts need no physical memory; 0 is right from the start.
 var smallInts [1 << 16]uint64
 
 var empty lua.LValue = lua.LString("")
@@ -47,14 +47,14 @@ var empty lua.LValue = lua.LString("")
 // small boxes an integer that is one of smallInts.
 func small(i uint) (v lua.LValue) {
 	bits := &smallInts[i]
-	if i != 0 && atomic.LoadUint64(bits) == 0 { // others may be reading what is there: it is written once
+	if i != 0 && atomic.LoadUint64(bits) == 0 { // other goroutines may read it, so it is written once only
 		atomic.CompareAndSwapUint64(bits, 0, math.Float64bits(float64(i)))
 	}
 	*(*boxed)(unsafe.Pointer(&v)) = boxed{numberKind, unsafe.Pointer(bits)}
 	return v
 }
 
-// Lasting boxes a number that is kept for long, as constants are: not in a block with others.
+// Lasting boxes a number that is used for long, such as a constant, without a block.
 func Lasting(f float64) lua.LValue {
 	if i := int(f); isSmall(i, f) {
 		return small(uint(i))
@@ -74,7 +74,7 @@ func (b *Boxes) Int(n int64) lua.LValue {
 	return b.number(float64(n))
 }
 
-// Number boxes a number. -0 stays what it is.
+// Number boxes a number. It keeps the sign of -0.
 func (b *Boxes) Number(f float64) lua.LValue {
 	if i := int(f); isSmall(i, f) {
 		return small(uint(i))
@@ -108,7 +108,7 @@ func (b *Boxes) String(s []byte) (v lua.LValue) {
 	return b.header(unsafe.String(&b.text[start], len(s)))
 }
 
-// Part boxes a part of a larger string. A short one is copied, so that it does not keep the larger one.
+// Part boxes a part of a larger string. It copies a short part, so that this does not keep the larger string alive.
 func (b *Boxes) Part(s string) lua.LValue {
 	if len(s) < ownBytes {
 		return b.String(unsafe.Slice(unsafe.StringData(s), len(s)))

@@ -13,7 +13,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Values stay what they were made of while thousands more are made, through collections.
+// Values do not change while thousands more are made, through garbage collections.
 func TestValuesStay(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -68,7 +68,7 @@ func TestValuesStay(t *testing.T) {
 	check()
 }
 
-// A part of a string stays what it was; a short one has memory of its own, so that the whole can go.
+// A part of a string does not change. A short part has its own memory, so that the whole string can be collected.
 func TestPart(t *testing.T) {
 	var b Boxes
 	for _, n := range []int{0, 1, ownBytes - 1, ownBytes, ownBytes + 1, 5000} {
@@ -83,7 +83,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// What Lua compares and looks up by is the value and not its place.
+// Lua compares and looks up boxed values by their value, not by their address.
 func TestEqual(t *testing.T) {
 	var b Boxes
 	table := map[lua.LValue]int{lua.LString("key"): 1, lua.LNumber(5000): 2}
@@ -128,7 +128,7 @@ func BenchmarkNumber(b *testing.B) {
 
 var sink lua.LValue
 
-// Small integers are shared by all goroutines, and are what they are from the first time on.
+// Small integers are shared by all goroutines, and are right from their first use on.
 func TestSmall(t *testing.T) {
 	var done sync.WaitGroup
 	for range 4 {

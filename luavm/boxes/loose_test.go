@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Numbers stay what they are when others are put beside them or they get boxes; what has a box is left alone.
+// Numbers do not change when neighbouring registers change or when they get boxes; values with a box stay as they are.
 func TestLoose(t *testing.T) {
 	var l Loose
 	var b Boxes

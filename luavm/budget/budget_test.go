@@ -1,4 +1,4 @@
-// That the watch is asked as often as it is to be, and no panic comes where none may.
+// The watch is called as often as it should be, and Charge never panics.
 
 package budget
 

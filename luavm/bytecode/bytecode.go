@@ -1,9 +1,9 @@
-// Package bytecode, internal to the server, is what the compiler hands to gopher-lua's virtual
-// machine: its prototypes, with what Redis-exact errors need beside them.
+// Package bytecode, internal to the server, has the prototypes that the compiler makes for gopher-lua's virtual
+// machine, with additional data for Redis-exact errors.
 //
-// The machine's instructions are those of Lua 5.1 with the operands in other bits, so the code is what a real Lua makes
-// of a source, instruction by instruction, with few exceptions that names.go knows. That is why the names in errors can
-// be found as Lua finds them: by looking at which instruction filled a register.
+// The machine's instructions are those of Lua 5.1 with the operands in other bits. So the code is the same as the real Lua's,
+// instruction by instruction, with a few exceptions that names.go knows. That is why the names in errors can
+// be found as Lua finds them: from the instruction that filled a register.
 package bytecode
 
 import (
@@ -13,7 +13,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Instruction is one of the machine: operation, A, C, B from the top; Bx is C and B together.
+// Instruction is an instruction of the machine: from the top bits, operation, A, C and B; Bx is C and B together.
 type Instruction uint32
 
 // Limits of an instruction's operands.
@@ -21,9 +21,9 @@ const (
 	MaxA    = 1<<8 - 1
 	MaxC    = 1<<9 - 1
 	MaxBx   = 1<<18 - 1
-	MaxJump = MaxBx >> 1 // jump distances are stored above it
+	MaxJump = MaxBx >> 1 // it is added to jump distances, so that they are stored as positive numbers
 
-	// ConstantBit marks an operand that is a constant, of which the first MaxConstant+1 can be operands.
+	// ConstantBit marks an operand that is a constant. Only the first MaxConstant+1 constants can be operands.
 	ConstantBit = 1 << 8
 	MaxConstant = ConstantBit - 1
 )
@@ -49,7 +49,7 @@ func (i Instruction) C() int    { return int(i>>9) & MaxC }
 func (i Instruction) Bx() int   { return int(i & MaxBx) }
 func (i Instruction) Jump() int { return int(i&MaxBx) - MaxJump }
 
-// LeavesMany tells whether an instruction leaves any number of values at the top of the stack, for the next one to take.
+// LeavesMany tells whether an instruction leaves a variable number of values at the top of the stack, which the next one takes.
 func (i Instruction) LeavesMany() bool {
 	switch i.Op() {
 	case lua.OP_CALL, lua.OP_TAILCALL:
@@ -67,7 +67,7 @@ func (i *Instruction) SetB(b int)    { *i = *i&^MaxC | Instruction(b) }
 func (i *Instruction) SetC(c int)    { *i = *i&^(MaxC<<9) | Instruction(c)<<9 }
 func (i *Instruction) SetJump(d int) { *i = *i&^MaxBx | Instruction(d+MaxJump) }
 
-// Function is a prototype. Each that runs in a VM is the first field of one, see Of.
+// Function is a prototype with additional data. Every prototype in a VM is the first field of a Function, see Of.
 type Function struct {
 	lua.FunctionProto
 
@@ -82,17 +82,17 @@ type Local struct {
 	From, To int32
 }
 
-// Hidden is a constant that each VM has its own value for, such as a library function. Its place in Constants is nil
+// Hidden is a constant for which each VM has its own value, such as a library function. Its element of Constants is nil
 // until Link.
 type Hidden struct {
 	Index int32
 	Name  string // "tonumber", "redis.call"
 }
 
-// Of returns the function that a prototype is the first field of. All code in a VM was compiled to such.
+// Of returns the Function whose first field is p. That is right for all code in a VM, since Compile makes only Functions.
 func Of(p *lua.FunctionProto) *Function { return (*Function)(unsafe.Pointer(p)) }
 
-// texts is where a prototype keeps its constants as texts, for the instructions that take a string.
+// texts is the offset of the field in which a prototype has its string constants, for instructions that take a string.
 var texts = func() uintptr {
 	f, ok := reflect.TypeOf(lua.FunctionProto{}).FieldByName("stringConstants")
 	if !ok || f.Type != reflect.TypeOf([]string(nil)) {
@@ -113,7 +113,8 @@ func (f *Function) SetConstants(constants []lua.LValue) {
 	*(*[]string)(unsafe.Add(unsafe.Pointer(&f.FunctionProto), texts)) = list
 }
 
-// Link returns the function with the values of hidden constants, itself if it has none, and the functions in it likewise.
+// Link returns a copy of f with the values of its hidden constants, or f itself if it has none. It does the same for the
+// functions in f.
 func (f *Function) Link(value func(name string) lua.LValue) *Function {
 	linked := f
 	copied := func() *Function {
@@ -143,8 +144,8 @@ func (f *Function) Link(value func(name string) lua.LValue) *Function {
 	return linked
 }
 
-// SizeOf is how an instruction holds the number of places that a constructor makes room for: three bits and an exponent,
-// rounded up.
+// SizeOf encodes how many places a table constructor makes room for, as an instruction stores it: three bits and an
+// exponent, rounded up.
 func SizeOf(n int) int {
 	e := 0
 	for n >= 16 {
@@ -157,7 +158,7 @@ func SizeOf(n int) int {
 	return (e+1)<<3 | (n - 8)
 }
 
-// Size is the number that SizeOf rounded up to.
+// Size decodes a number from SizeOf.
 func Size(s int) int {
 	if e := s >> 3; e > 0 {
 		return (s&7 + 8) << (e - 1)

@@ -1,8 +1,8 @@
 package bytecode
 
-// What errors call a value: "local 'x'", "field 'y'". As Lua does it: a register that is a local variable has its
-// name; for another one the instruction is looked for that filled it last, going through the code from its beginning and
-// taking every jump forward that does not lead too far.
+// Names of values in errors: "local 'x'", "field 'y'". They are found as Lua finds them. A register that is a local variable
+// has the name of the variable. For another register, the last instruction that filled it gives the name. The search goes
+// through the code from its beginning and follows every forward jump that does not go past the failed instruction.
 
 import (
 	"strings"
@@ -10,13 +10,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Names of hidden constants that stand for the tables KEYS and ARGV.
+// Names of the hidden constants for the tables KEYS and ARGV.
 const (
 	HiddenKeys = "(keys)"
 	HiddenArgv = "(argv)"
 )
 
-// ReadonlyName is the global that assignments to globals are turned to: there is none of that name.
+// ReadonlyName is the name that assignments to globals get in compiled code: no global has it.
 const ReadonlyName = "(readonly)"
 
 // setsA are the instructions that fill their register A.
@@ -32,8 +32,8 @@ var setsA = func() (sets [lua.OP_NOP + 1]bool) {
 	return sets
 }()
 
-// setBy returns the instruction that filled a register before the one at pc is carried out. It is the last of all, a
-// return, if none did.
+// setBy returns the last instruction that filled a register before pc. If none did, it returns the last instruction of
+// the function, a return.
 func (f *Function) setBy(pc, reg int) Instruction {
 	last := len(f.Code) - 1
 	for i := 0; i < pc; i++ {
@@ -122,7 +122,7 @@ func (f *Function) Name(pc, operand int) (kind, name string) {
 	}
 }
 
-// hiddenName is what the script calls a constant that is hidden.
+// hiddenName returns kind and name of a hidden constant as the script wrote it.
 func (f *Function) hiddenName(index int32) (kind, name string) {
 	for _, h := range f.Hidden {
 		if h.Index != index {
@@ -152,8 +152,8 @@ func (f *Function) key(operand int) string {
 	return "?"
 }
 
-// Called returns kind and name of the function that the instruction before pc calls, both empty if it calls none, as
-// where a metamethod is called, or if the function has no name.
+// Called returns kind and name of the function that the instruction before pc calls. Both are empty if the function has no
+// name, or if the instruction is not a call, as with a metamethod.
 func (f *Function) Called(pc int) (kind, name string) {
 	if pc < 1 || pc > len(f.Code) {
 		return "", ""

@@ -1,6 +1,6 @@
 package bytecode
 
-// What compiled code takes in memory.
+// The memory of compiled code.
 
 import (
 	"unsafe"
@@ -8,15 +8,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Bytes is what f and the functions in it take beside their source, by what their parts have room for. Constants that are written
-// in the source without escapes are pieces of it.
+// Bytes is the memory of f and the functions in it, without their source, by the capacity of their slices. String constants
+// without escapes alias the source, so they do not count.
 func (f *Function) Bytes(source string) int64 {
 	begin := uintptr(unsafe.Pointer(unsafe.StringData(source)))
 	n := int64(unsafe.Sizeof(*f)) + int64(cap(f.Code))*4 + int64(cap(f.DbgSourcePositions))*8 +
 		int64(cap(f.DbgCalls))*int64(unsafe.Sizeof(lua.DbgCall{})) + int64(cap(f.DbgLocals))*8 +
 		int64(cap(f.Locals))*int64(unsafe.Sizeof(Local{})) + int64(cap(f.Hidden))*int64(unsafe.Sizeof(Hidden{})) +
 		int64(cap(f.DbgUpvalues))*16 + int64(cap(f.FunctionPrototypes))*8 +
-		int64(cap(f.Constants))*32 // an interface, and the text that is kept beside it
+		int64(cap(f.Constants))*32 // an interface, and the string in stringConstants
 	for _, k := range f.Constants {
 		if s, ok := k.(lua.LString); ok {
 			n += 16

@@ -1,10 +1,10 @@
 // Package cjson, internal to the server, is the library cjson of Redis's Lua: JSON both ways, as lua-cjson 2.1.0 does it.
 //
-// A table becomes an array if all its keys are whole numbers from 1 on and not too sparse, else an object, and so does
-// an empty one; null is a value of its own, cjson.null. Numbers are written as %.14g. Keys of an object come in the
-// order of Lua's hash tables, see package tables.
+// A table becomes an array if all its keys are whole numbers from 1 on and not too sparse. Other tables become objects, and
+// so does an empty table. null is the special value cjson.null. Numbers are written as %.14g. The keys of an object are in
+// the order of Lua's hash tables, see package tables.
 //
-// Settings belong to the table that Open returned, or that cjson.new() did, and hold until changed again.
+// Settings belong to the table that Open or cjson.new() returned, and last until they are changed again.
 package cjson
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-// Null is cjson.null: what null is decoded to, so that a table can hold it. There is one of it, as scripts compare it.
+// Null is cjson.null, the value that decode returns for null, since a table cannot hold nil. There is only one, so that scripts
+// can compare with it.
 var Null = &lua.LUserData{Metatable: lua.LNil}
 
 const (
@@ -30,7 +31,7 @@ const (
 // EncodedSizeMax is how many bytes of JSON one value may become. Redis has no such limit and is killed instead.
 const EncodedSizeMax = 512 << 20
 
-// config is what the functions of one module are set to.
+// config has the settings of one module.
 type config struct {
 	budget               *budget.Budget
 	sparseConvert        bool
@@ -42,7 +43,7 @@ type config struct {
 	keepBuffer           bool
 	encodeInvalidNumbers int // an index of invalidNumbers
 	decodeInvalidNumbers bool
-	sizeMax              int // EncodedSizeMax but in tests
+	sizeMax              int // EncodedSizeMax except in tests
 }
 
 var (
@@ -56,7 +57,7 @@ const (
 	invalidNumbersNull
 )
 
-// Open returns a new table with the functions of the library, set to Redis's defaults. What they do counts against b.
+// Open returns a new table with the functions of the library, with Redis's default settings. b counts their steps.
 func Open(L *lua.LState, b *budget.Budget) *lua.LTable { return open(L, b, EncodedSizeMax) }
 
 func open(L *lua.LState, b *budget.Budget, sizeMax int) *lua.LTable {
@@ -104,7 +105,7 @@ func exactlyOne(L *lua.LState) {
 	}
 }
 
-// integerOption sets a setting to argument n, unless that is nil, and pushes the setting.
+// integerOption changes a setting to argument n, unless that is nil, and pushes the setting.
 func integerOption(L *lua.LState, n int, setting *int, low, high int) {
 	if L.Get(n) != lua.LNil {
 		v := arg.Int(L, n)
@@ -116,7 +117,7 @@ func integerOption(L *lua.LState, n int, setting *int, low, high int) {
 	L.Push(lua.LNumber(*setting))
 }
 
-// boolOption is integerOption for a setting that is on or off.
+// boolOption is integerOption for a boolean setting.
 func boolOption(L *lua.LState, n int, setting *bool) {
 	switch v := L.Get(n).(type) {
 	case *lua.LNilType:
@@ -140,8 +141,8 @@ func (c *config) setBool(L *lua.LState, setting *bool) int {
 	return 1
 }
 
-// setSparseArray sets whether sparse arrays become objects (else they are errors), from which ratio of the highest
-// index to the number of elements on an array counts as sparse, and up to which index none does.
+// setSparseArray changes three settings: whether sparse arrays become objects (else they are errors), the ratio of the highest
+// index to the number of elements above which an array is sparse, and the index up to which no array is sparse.
 func (c *config) setSparseArray(L *lua.LState) int {
 	atMost(L, 3)
 	for L.GetTop() < 3 {

@@ -49,7 +49,7 @@ func TestSelfReferenceIsNoBomb(t *testing.T) {
 	}
 }
 
-// sorted are the bytes of a text in order: the fields of a table are written in its order, which depends on how it was
+// sorted are the bytes of a text in order: fields are written in the order of the table, which depends on how it was
 // filled, as in Lua.
 func sorted(v lua.LValue) string {
 	b := []byte(v.(lua.LString))
@@ -57,7 +57,8 @@ func sorted(v lua.LValue) string {
 	return string(b)
 }
 
-// FuzzDecode: no text makes it panic; what it takes it writes again, and what Go's JSON takes it takes too.
+// FuzzDecode: no text makes decode panic; encode can write every decoded value, and decode accepts every text that Go's JSON
+// accepts.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5,"x\u00e9\ud83d\ude00",null,true]}`, `[[[]]]`, `"\`, `-0x1p4`, `{"a"`, `nan(1)`, "\x00"} {
 		f.Add(s)

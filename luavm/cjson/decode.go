@@ -27,19 +27,19 @@ const (
 	tokenError
 )
 
-// tokenNames are what errors call the tokens.
+// tokenNames are the names of the tokens in errors.
 var tokenNames = [...]string{
 	"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END", "T_STRING", "T_NUMBER", "T_BOOLEAN", "T_NULL", "T_COLON",
 	"T_COMMA", "T_END", "T_ERROR",
 }
 
-// decoder reads one value. Like the original it takes a NUL byte for the end of the text.
+// decoder reads one value. As in the original, a NUL byte ends the text.
 type decoder struct {
 	*config
 	L    *lua.LState
 	data string
 	pos  int
-	// The token read last: where it begins (or where its error is), and its value.
+	// The last token: where it begins, or where its error is, and its value.
 	index   int
 	value   lua.LValue
 	problem string // of tokenError
@@ -143,8 +143,8 @@ func (d *decoder) next() token {
 	return d.fail("invalid token")
 }
 
-// invalidNumber reports whether what begins here is a number to strtod but not in JSON: with a plus, in hexadecimal,
-// with a leading zero, an infinity or a NaN.
+// invalidNumber reports whether the text here begins with a number that strtod accepts and JSON does not: with a plus, in
+// hexadecimal, with a leading zero, an infinity or a NaN.
 func (d *decoder) invalidNumber() bool {
 	i := d.pos
 	if d.at(i) == '+' {
@@ -194,10 +194,10 @@ func (d *decoder) string() token {
 	}
 }
 
-// unescapes has what the byte behind a backslash stands for.
+// unescapes maps the byte behind a backslash to its meaning.
 var unescapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 't': '\t', 'n': '\n', 'f': '\f', 'r': '\r', 'u': 'u'}
 
-// escapedString reads on at the first backslash of a string.
+// escapedString reads a string from its first backslash on.
 func (d *decoder) escapedString(start int) token {
 	out := append(d.scratch[:0], d.data[start:d.pos]...)
 	for {
@@ -232,8 +232,7 @@ func (d *decoder) escapedString(start int) token {
 	}
 }
 
-// unicode reads the escape \uXXXX, or two of them that are a surrogate pair, and returns their length; 0 if they are
-// not well formed.
+// unicode reads the escape \uXXXX, or two that are a surrogate pair. It returns their length, 0 if they are malformed.
 func (d *decoder) unicode() (code, length int) {
 	code = d.hex4(d.pos + 2)
 	if code < 0 {
@@ -252,7 +251,7 @@ func (d *decoder) unicode() (code, length int) {
 	return code&0x3ff<<10 | low&0x3ff + 0x10000, 12
 }
 
-// hex4 reads four hexadecimal digits, -1 if they are not.
+// hex4 reads four hexadecimal digits; -1 if these are not such digits.
 func (d *decoder) hex4(i int) int {
 	v := 0
 	for j := i; j < i+4; j++ {
@@ -268,7 +267,7 @@ func (d *decoder) hex4(i int) int {
 	return v
 }
 
-// appendUTF8 encodes a code point. utf8.AppendRune would refuse what is not a valid one.
+// appendUTF8 encodes a code point, also an invalid one, which utf8.AppendRune would replace.
 func appendUTF8(out []byte, c int) []byte {
 	switch {
 	case c <= 0x7f:
@@ -281,7 +280,7 @@ func appendUTF8(out []byte, c int) []byte {
 	return append(out, byte(c>>18|0xf0), byte(c>>12&0x3f|0x80), byte(c>>6&0x3f|0x80), byte(c&0x3f|0x80))
 }
 
-// read returns the value that begins with token t. slots is how much of its stack the original uses by then.
+// read returns the value that begins with token t. slots is how many stack slots the original uses at this point.
 func (d *decoder) read(t token, slots int) lua.LValue {
 	switch t {
 	case tokenString, tokenNumber, tokenBoolean, tokenNull:

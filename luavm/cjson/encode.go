@@ -23,12 +23,12 @@ func (c *config) encode(L *lua.LState) int {
 	return 1
 }
 
-// fail raises the error about a value that JSON has no form for.
+// fail raises the error about a value that JSON cannot represent.
 func (e *encoder) fail(v lua.LValue, reason string) {
 	arg.Raise(e.L, "Cannot serialise %s: %s", v.Type().String(), reason)
 }
 
-// value appends a value that is nested in depth tables. slots is how much of its stack the original uses by then.
+// value appends a value that is nested in depth tables. slots is how many stack slots the original uses at this point.
 func (e *encoder) value(v lua.LValue, depth, slots int) {
 	e.budget.Use(1)
 	switch v := v.(type) {
@@ -99,7 +99,7 @@ func (e *encoder) table(t *lua.LTable, depth, slots int) {
 // arrayLength returns the highest index of a table that is an array, else 0 or less.
 func (e *encoder) arrayLength(t *lua.LTable) int {
 	highest, items, isArray := 0, 0, true
-	e.budget.Use(tables.Size(t) / 16) // empty places are passed, too
+	e.budget.Use(tables.Size(t) / 16) // the walk also passes empty places
 	tables.Each(t, func(k, _ lua.LValue) bool {
 		e.budget.Use(1)
 		n, ok := k.(lua.LNumber)
@@ -151,8 +151,8 @@ func (e *encoder) number(n lua.LNumber) {
 	e.out = arg.AppendPrecision(e.out, f, e.precision)
 }
 
-// checkSize raises an error when the JSON gets too long. A table that holds itself in many places, though not nested
-// too deeply, could otherwise fill the memory.
+// checkSize raises an error if the JSON gets too long. Tables that contain the same table in many places could otherwise fill
+// the memory, even if they are not nested too deeply.
 func (e *encoder) checkSize(more int) {
 	if len(e.out)+more > e.sizeMax {
 		arg.Raise(e.L, "not enough memory")
@@ -161,7 +161,7 @@ func (e *encoder) checkSize(more int) {
 
 const hexDigits = "0123456789abcdef"
 
-// escapes has for each byte that is escaped what follows the backslash, u meaning four hexadecimal digits.
+// escapes maps each byte that must be escaped to the letter behind the backslash. u means that four hexadecimal digits follow.
 var escapes = func() (t [256]byte) {
 	for c := range 32 {
 		t[c] = 'u'

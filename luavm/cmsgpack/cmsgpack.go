@@ -1,10 +1,10 @@
 // Package cmsgpack, internal to the server, is the library cmsgpack of Redis's Lua: MessagePack
 // both ways, as lua-cmsgpack 0.4.0 does it.
 //
-// Whole numbers are packed as integers of the least width, others as float where that is exact, else as double. A table
-// whose keys are 1 to n is an array, so is an empty one; others are maps, whose keys come in Lua's order. What
-// has no form is packed as nil, and so are tables nested more than 16 deep. Binary and extension types
-// are refused, unsigned integers above 2^63 come out negative.
+// Whole numbers are packed as integers of the least width, others as float if that is exact, else as double. A table
+// whose keys are 1 to n is an array, and so is an empty table. Other tables are maps, with the keys in Lua's order. Values
+// that MessagePack cannot represent, and tables nested more than 16 deep, are packed as nil. Unpacking refuses binary and
+// extension types, and makes unsigned integers from 2^63 on negative.
 package cmsgpack
 
 import (
@@ -26,8 +26,7 @@ const (
 // PackedSizeMax is how many bytes one call of pack may make. Redis has no such limit and is killed instead.
 const PackedSizeMax = 512 << 20
 
-// Open returns a new table with the functions of the library, whose values are boxed by from. What they do counts
-// against b.
+// Open returns a new table with the functions of the library. from boxes their values, and b counts their steps.
 func Open(L *lua.LState, from *boxes.Boxes, b *budget.Budget) *lua.LTable {
 	return open(L, from, b, PackedSizeMax)
 }
@@ -94,7 +93,7 @@ func (p *packer) value(v lua.LValue, level int) {
 	}
 }
 
-// checkSize raises an error when the result gets too long: a table that holds itself in many places could otherwise
+// checkSize raises an error if the result gets too long: a table that contains itself in many places could otherwise
 // fill the memory.
 func (p *packer) checkSize(more int) {
 	if len(p.out)+more > p.sizeMax {
@@ -171,7 +170,7 @@ func (p *packer) table(t *lua.LTable, level int) {
 	})
 }
 
-// header appends the number of elements: in the byte short, or in 2 or 4 bytes behind wide and the byte after it.
+// header appends the number of elements: within the byte short, in 2 bytes behind the byte wide, or in 4 behind wide+1.
 func (p *packer) header(n int, short, wide byte) {
 	switch {
 	case n <= 15:
@@ -187,7 +186,7 @@ func (p *packer) header(n int, short, wide byte) {
 func (p *packer) measure(t *lua.LTable) (count int, isArray bool) {
 	highest := 0.0
 	isArray = true
-	p.budget.Use(tables.Size(t) / 16) // empty places are passed, too
+	p.budget.Use(tables.Size(t) / 16) // the walk also passes empty places
 	tables.Each(t, func(k, _ lua.LValue) bool {
 		p.budget.Use(1)
 		count++

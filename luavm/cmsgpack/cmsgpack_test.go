@@ -77,8 +77,8 @@ func deeper(v lua.LValue, depth int) (found bool) {
 	return found
 }
 
-// FuzzUnpack: no bytes make it panic; what it takes is packed and unpacked to the same again, unless some of it is nested
-// so deep that it is packed as nil.
+// FuzzUnpack: no bytes make unpack panic; an unpacked value that is packed and unpacked again is the same, unless a part is
+// nested so deep that it is packed as nil.
 func FuzzUnpack(f *testing.F) {
 	for _, s := range []string{"\x93\x01\xa1a\xc0", "\x81\xa1a\xca\x3f\x80\x00\x00", "\xdd\xff\xff\xff\xff", "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "\xd9\x05abcde", strings.Repeat("\x81", nestingMax+1) + strings.Repeat("0", nestingMax+2)} {
 		f.Add(s)

@@ -16,10 +16,10 @@ type unpacker struct {
 	budget *budget.Budget
 	boxes  *boxes.Boxes
 	L      *lua.LState
-	data   string // what is left
+	data   string // the bytes not read yet
 }
 
-// unpack returns all values that are there.
+// unpack returns all values of the data.
 func unpack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	return unpackFull(L, from, b, 0, 0)
 }
@@ -29,18 +29,18 @@ func unpackOne(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	return unpackFull(L, from, b, 1, arg.OptInteger(L, 2, 0))
 }
 
-// unpackLimit is unpackOne for at most so many values.
+// unpackLimit is unpackOne for at most as many values as argument 2 says.
 func unpackLimit(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	limit := arg.Integer(L, 2)
 	return unpackFull(L, from, b, limit, arg.OptInteger(L, 3, 0))
 }
 
-// unpackFull returns limit values from the offset on, behind the offset to go on at, -1 at the end. With both 0 it
-// returns all values, and no offset.
+// unpackFull returns limit values from the offset on. Before them it returns the offset at which to continue, -1 at the
+// end. With both 0 it returns all values, and no offset.
 func unpackFull(L *lua.LState, from *boxes.Boxes, b *budget.Budget, limit, offset int64) int {
 	data := arg.String(L, 1)
 	if offset < 0 || limit < 0 {
-		// The text speaks of the limit but has the length, as the original does.
+		// The text says limit but shows the length, as the original does.
 		arg.Raise(L, "Invalid request to unpack with offset of %d and limit of %d.", int32(offset), int32(len(data)))
 	}
 	if offset > int64(len(data)) {
@@ -90,7 +90,7 @@ func (u *unpacker) uint(n int) uint64 {
 	return v
 }
 
-// value reads one value. slots is how much of its stack the original uses by then.
+// value reads one value. slots is how many stack slots the original uses at this point.
 func (u *unpacker) value(slots int) lua.LValue {
 	if u.data == "" {
 		u.take(1)
@@ -130,7 +130,7 @@ func (u *unpacker) value(slots int) lua.LValue {
 		return u.boxes.Int(int64(u.uint(2)))
 	case 0xce:
 		return u.boxes.Int(int64(u.uint(4)))
-	case 0xcf, 0xd3: // the unsigned one too is made a signed number
+	case 0xcf, 0xd3: // the unsigned type is also read as a signed number
 		return u.boxes.Int(int64(u.uint(8)))
 	case 0xd0:
 		return u.boxes.Int(int64(int8(u.uint(1))))

@@ -1,9 +1,9 @@
-// Package corpus, internal to the server's tests, holds the libraries of scripts to what a real
-// Redis 8.0.6 replied to the same scripts.
+// Package corpus, internal to the server's tests, compares the libraries of scripts with the replies of a real
+// Redis 8.0.6 to the same scripts.
 //
 // A corpus is a text file: a script, a line "----", the reply, an empty line. Tests run each script on gopher-lua with
-// the library under test and compare; no Redis is needed. With -recorded-from=host:port the replies are asked of that server
-// instead and the file is written anew. Only tests import this package.
+// the library under test and compare the replies; no Redis is needed. With -recorded-from=host:port the server at that address
+// runs the scripts instead, and the file is rewritten with its replies. Only tests import this package.
 package corpus
 
 import (
@@ -44,8 +44,8 @@ func Run(t *testing.T, file string, libraries map[string]Library) {
 	RunBy(t, file, func(script string) string { return Eval(script, libraries) })
 }
 
-// RunBy is Run where eval runs the scripts: those that make tables need the interpreter of luavm. It returns the reply as
-// Format writes it.
+// RunBy is Run with eval to run the scripts, since scripts that make tables need the interpreter of luavm. eval returns the
+// reply as Format writes it.
 func RunBy(t *testing.T, file string, eval func(script string) string) {
 	t.Helper()
 	cases, err := read(file)
@@ -103,7 +103,7 @@ func read(file string) ([]Case, error) {
 	return cases, nil
 }
 
-// Eval runs one script with the libraries and returns its reply as the corpus writes it.
+// Eval runs one script with the libraries and returns its reply in the form of the corpus.
 func Eval(script string, libraries map[string]Library) (reply string) {
 	L := lua.NewState(lua.Options{RegistrySize: 1024, RegistryMaxSize: 1 << 20})
 	defer L.Close()
@@ -144,7 +144,7 @@ func Eval(script string, libraries map[string]Library) (reply string) {
 	return format(L.Get(-1))
 }
 
-// format writes a value as the reply that Redis makes of it.
+// format writes the reply that Redis makes of a value.
 func format(v lua.LValue) string {
 	switch v := v.(type) {
 	case lua.LString:
@@ -169,7 +169,7 @@ func format(v lua.LValue) string {
 	return "nil"
 }
 
-// show keeps an error on one line, as Redis does.
+// show puts an error on one line, as Redis does.
 func show(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
 
 // recordAll asks the server for all replies and writes the file.
@@ -193,7 +193,7 @@ func recordAll(address, file string, cases []Case) error {
 	}
 	var out strings.Builder
 	for _, c := range cases {
-		if _, err := call("SCRIPT", "FLUSH", "SYNC"); err != nil { // settings of libraries outlive scripts
+		if _, err := call("SCRIPT", "FLUSH", "SYNC"); err != nil { // settings of libraries last beyond a script
 			return err
 		}
 		reply, err := call("EVAL", c.Script, "0")
@@ -205,10 +205,10 @@ func recordAll(address, file string, cases []Case) error {
 	return os.WriteFile(file, []byte(out.String()), 0o644)
 }
 
-// where is what Redis adds to the text of an error.
+// where matches the position that Redis adds to the text of an error.
 var where = regexp.MustCompile(` script: [0-9a-f]{40}, on .*$`)
 
-// Format writes a reply in wire form as the corpus has it.
+// Format converts a reply in wire form to the form of the corpus.
 func Format(wire []byte) string {
 	reply, err := readReply(bufio.NewReader(bytes.NewReader(wire)))
 	if err != nil {

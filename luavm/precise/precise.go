@@ -1,7 +1,7 @@
-// Package precise, internal to the server, has the functions of C's math library, rounded as there. Go's are off in the
-// last digit now and then; the C library's hardly ever, and a script that decays a rate by 0.5^(dt/halflife) and stores
-// it shows all 17 digits, as does a distance between places that is stored. So these are computed with twice the
-// precision of a double and rounded once. That takes half a microsecond, which simple cases are spared.
+// Package precise, internal to the server, has the functions of C's math library, with the same rounding. Go's functions are
+// sometimes wrong in the last digit, the C library's hardly ever. Users can see it: a script that decays a rate by
+// 0.5^(dt/halflife) and stores it shows all 17 digits, and so does a stored distance between places. So these functions
+// compute with twice the precision of a double and round once. That takes half a microsecond; simple cases avoid it.
 package precise
 
 // exp, log and power.
@@ -10,7 +10,7 @@ import "math"
 
 var infinity = math.Inf(1)
 
-// double is an unevaluated sum of two doubles, hi being the sum rounded.
+// double is an unevaluated sum of two doubles; hi is the rounded sum.
 type double struct{ hi, lo float64 }
 
 func twoSum(a, b float64) double {
@@ -126,7 +126,7 @@ func Log(x float64) float64 {
 	return logDouble(x).hi
 }
 
-// Log10 is C's log10, which is not rounded as well: it takes the exponent off and multiplies.
+// Log10 is C's log10, which is rounded less well: it splits off the exponent and multiplies.
 func Log10(x float64) float64 {
 	if x != x {
 		return x
@@ -181,7 +181,7 @@ func Pow(x, y float64) float64 {
 		x = -x
 	}
 	log := logDouble(x)
-	if rough := log.hi * y; math.IsInf(rough, 0) { // too much to be computed with in parts
+	if rough := log.hi * y; math.IsInf(rough, 0) { // too large to compute with hi and lo
 		return sign * math.Exp(rough)
 	}
 	exponent := log.timesFloat(y)

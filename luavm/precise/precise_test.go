@@ -1,7 +1,7 @@
 package precise
 
-// Within a few ulp of Go's everywhere. That they are what the C library gives is tested where scripts are, against the
-// replies of a real Redis.
+// The results are within a few ulp of Go's everywhere. Tests of scripts, with replies of a real Redis, check that they are the
+// same as those of the C library.
 
 import (
 	"math"
@@ -114,7 +114,7 @@ func BenchmarkSin(b *testing.B) {
 	}
 }
 
-// BenchmarkSinOfManyTurns is what scripts ask that make a number of the time which looks random.
+// BenchmarkSinOfManyTurns uses large angles, as scripts do that compute a random-looking number from the time.
 func BenchmarkSinOfManyTurns(b *testing.B) {
 	x := 0.0
 	for i := range b.N {

@@ -1,9 +1,9 @@
 package precise
 
-// Sine and cosine with a few more digits than a double has, which decide nearly every rounding. The angle is a multiple of
-// 1/64, whose sine and cosine a table has, and a small rest. What the rest adds is so small that a double's error of it is a
-// ten thousandth of the result's last digit. Where that could decide the rounding, the caller takes the long way, so the result
-// is the same.
+// Sine and cosine with a few more digits than a double has, which are enough for nearly every rounding. The angle is split into
+// a multiple of 1/64, whose sine and cosine are in a table, and a small rest. The contribution of the rest is so small that its
+// rounding error as a double is a ten thousandth of the result's last digit. If that error could change the rounding, the
+// caller uses the slow computation, so the result is always the same.
 
 import (
 	"math"
@@ -13,15 +13,16 @@ import (
 const (
 	tableSteps = 64
 	tableSize  = 102 // to π/2
-	// quickError bounds the error of sine and cosine as a part of the rest r: it is that of a few operations on terms of at most
-	// r²/2, which is r/256, each off by 2^-53. doubleError bounds that of the table and of sums of two doubles.
+	// quickError bounds the error of sine and cosine relative to the rest r. It comes from a few operations on terms of at most
+	// r²/2, which is r/256, each with a relative error of 2^-53. doubleError bounds the error of the table and of sums of two
+	// doubles.
 	quickError  = 0x1p-57
 	doubleError = 0x1p-100
 )
 
 type sinCos struct{ sin, cos double }
 
-// sinCosTable is made when it is needed first: it would be a twentieth of a server's start.
+// sinCosTable is made at its first use, since making it would take a twentieth of the time of a server's start.
 var sinCosTable = sync.OnceValue(func() *[tableSize]sinCos {
 	t := new([tableSize]sinCos)
 	for i := range t {
@@ -30,7 +31,7 @@ var sinCosTable = sync.OnceValue(func() *[tableSize]sinCos {
 	return t
 })
 
-// quickSinCos returns sine and cosine of 0 < x ≤ π/2, and what they are off at most.
+// quickSinCos returns sine and cosine of 0 < x ≤ π/2; off is their largest error.
 func quickSinCos(x float64) (sin, cos double, off float64) {
 	k := int(x*tableSteps + 0.5)
 	r := x - float64(k)/tableSteps // exact: a multiple of x's last digit, and not more than x
@@ -44,13 +45,13 @@ func quickSinCos(x float64) (sin, cos double, off float64) {
 	return at.sin.plus(up), at.cos.plus(down), math.Abs(r)*quickError + doubleError
 }
 
-// rounded is a as a double, and whether that is so wherever within off of it the true number is.
+// rounded returns a as a double. sure tells whether every number within off of a is rounded to the same double.
 func (a double) rounded(off float64) (x float64, sure bool) {
 	x = a.hi + (a.lo - off)
 	return x, x == a.hi+(a.lo+off)
 }
 
-// quickSin is the sine of x, where it is sure.
+// quickSin is the sine of x, if the rounding is sure.
 func quickSin(x float64) (sin float64, sure bool) {
 	a := math.Abs(x)
 	if a > math.Pi/2 {
@@ -61,7 +62,7 @@ func quickSin(x float64) (sin float64, sure bool) {
 	return math.Copysign(sin, x), sure
 }
 
-// quickCos is the cosine of x, where it is sure.
+// quickCos is the cosine of x, if the rounding is sure.
 func quickCos(x float64) (cos float64, sure bool) {
 	a := math.Abs(x)
 	if a > math.Pi/2 {
@@ -71,7 +72,7 @@ func quickCos(x float64) (cos float64, sure bool) {
 	return c.rounded(off)
 }
 
-// quickAsin is the arcsine of x, of which y is nearly the arcsine, where it is sure.
+// quickAsin is the arcsine of x, if the rounding is sure. y is an approximation of it.
 func quickAsin(x, y float64) (asin float64, sure bool) {
 	a, x := math.Abs(y), math.Abs(x)
 	if a > 1.5 { // the cosine is small: errors are large

@@ -1,6 +1,6 @@
 package precise
 
-// The quick way against the long one: the same wherever it says that it is sure, which is nearly everywhere.
+// The quick computation is compared with the slow one: they agree wherever the quick one is sure, which is nearly everywhere.
 
 import (
 	"math"

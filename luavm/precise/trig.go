@@ -1,6 +1,6 @@
 package precise
 
-// The trigonometric functions, rounded correctly, see precise.go. Distances between places are computed with them.
+// The trigonometric functions, correctly rounded, see precise.go. Distances between places are computed with them.
 
 import "math"
 
@@ -8,7 +8,7 @@ var (
 	halfPi   = double{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54}
 	halfPi3  = -0x1.f1976b7ed8fbcp-110 // the third part
 	halfPi4  = 0x1.4cf98e804177dp-164  // the fourth
-	trigMost = 0x1p52                  // beyond, π/2 is not known well enough here
+	trigMost = 0x1p52                  // for larger angles, these digits of π/2 do not suffice
 )
 
 // sinCosDouble returns sine and cosine of x for |x| up to trigMost.
@@ -42,7 +42,7 @@ func sinCosDouble(x double) (sin, cos double) {
 	return c.timesFloat(-1), s
 }
 
-// plain tells whether x is neither tiny nor huge: then precision is worth it, and possible.
+// plain tells whether x is neither tiny nor huge. For such x, more precision is useful and possible.
 func plain(x float64) bool {
 	a := math.Abs(x)
 	return a > 1e-8 && a < trigMost
@@ -81,7 +81,7 @@ func Tan(x float64) float64 {
 	return sin.over(cos).hi
 }
 
-// The inverse functions take a step of Newton's from Go's result.
+// The inverse functions start from Go's result and do one step of Newton's method.
 
 // Asin is C's asin.
 func Asin(x float64) float64 {

@@ -3,10 +3,9 @@
 // A format is a string of options, each with its size: b B (1 byte), h H (2), i I (4, or n bytes as in I2, at most 32),
 // l L T (8), f d, s (ends with a NUL byte), cn (n bytes; c0 the whole string, or as many bytes as the number unpacked
 // before it), x (a byte of padding), and > < (byte order), !n (alignment, 8 if no n), space. Numbers are cut to the
-// size given; a size above 8 has zeros beyond.
+// given size; for a size above 8, the other bytes are zero.
 //
-// Wherever the original relies on what C leaves undefined (numbers that do not fit), what Redis built for x86-64 does
-// is done here.
+// Where C leaves the result of the original undefined (numbers that do not fit), the result is that of Redis built for x86-64.
 package structlib
 
 import (
@@ -26,8 +25,7 @@ const (
 	stackMax         = 8000      // values that a C function of Lua 5.1 may have at once
 )
 
-// Open returns a new table with the functions of the library, whose values are boxed by from. What they do counts
-// against b.
+// Open returns a new table with the functions of the library. from boxes their values, and b counts their steps.
 func Open(L *lua.LState, from *boxes.Boxes, b *budget.Budget) *lua.LTable {
 	t := L.CreateTable(0, 3)
 	t.RawSetString("pack", L.NewFunction(func(L *lua.LState) int { return pack(L, from, b) }))
@@ -36,7 +34,7 @@ func Open(L *lua.LState, from *boxes.Boxes, b *budget.Budget) *lua.LTable {
 	return t
 }
 
-// format is a cursor over a format string and the settings that hold at it.
+// format is a cursor over a format string, with the settings at its position.
 type format struct {
 	budget    *budget.Budget
 	L         *lua.LState
@@ -45,7 +43,7 @@ type format struct {
 	alignment uint64
 }
 
-// begin reads the format in argument 1. It fills in fields, since what a function returns is copied once more.
+// begin reads the format in argument 1. It sets fields of f, since a returned struct would be copied once more.
 func (f *format) begin(L *lua.LState, b *budget.Budget) {
 	f.budget, f.L, f.rest, f.alignment = b, L, arg.String(L, 1), 1
 }
@@ -53,7 +51,7 @@ func (f *format) begin(L *lua.LState, b *budget.Budget) {
 // more tells whether there is another option. A format ends at a NUL byte, as strings of C do.
 func (f *format) more() bool { return f.rest != "" && f.rest[0] != 0 }
 
-// next returns the next option and its size, 0 for those that have none of their own.
+// next returns the next option and its size, 0 for options without a size.
 func (f *format) next() (option byte, size uint64) {
 	f.budget.Use(1)
 	option, f.rest = f.rest[0], f.rest[1:]
@@ -104,7 +102,7 @@ func (f *format) padding(pos uint64, option byte, size uint64) uint64 {
 	return (size - pos&(size-1)) & (size - 1)
 }
 
-// control follows an option that stands for no value.
+// control applies an option that is not for a value.
 func (f *format) control(option byte) {
 	switch option {
 	case ' ':
@@ -126,7 +124,7 @@ func (f *format) control(option byte) {
 func pack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	var f format
 	f.begin(L, b)
-	L.Push(lua.LNil) // as in the original, so the first argument that is missing is told to be nil
+	L.Push(lua.LNil) // as in the original: errors then call the first missing argument nil
 	var room [64]byte
 	out := room[:0]
 	at := 2
@@ -164,7 +162,7 @@ func pack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 				size = uint64(len(s))
 			}
 			if uint64(len(s)) < size {
-				arg.Error(L, at, "string too short") // the original counts on before it complains
+				arg.Error(L, at, "string too short") // the original counts the argument before it raises the error
 			}
 			if uint64(len(out))+size > packedSizeMax {
 				arg.Raise(L, "not enough memory")
@@ -182,8 +180,8 @@ func pack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	return 1
 }
 
-// toInteger is C's conversion of a double to a 64-bit integer: signed for negative numbers, else unsigned, with what
-// x86-64 makes of those that do not fit.
+// toInteger is C's conversion of a double to a 64-bit integer: signed for negative numbers, else unsigned. Numbers that do
+// not fit give the result of x86-64.
 func toInteger(n float64) uint64 {
 	if n >= 0x1p63 {
 		return uint64(arg.Truncate(n-0x1p63)) ^ 1<<63
@@ -281,8 +279,8 @@ func unpack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	return results + 1
 }
 
-// integer is the number that these bytes spell. As in the original only the last eight shifted in count, and the sign
-// is looked for where a shift by the size puts it.
+// integer is the number in these bytes. As in the original, only the last eight bytes shifted in count, and the sign
+// is the bit to which a shift by the size leads.
 func (f *format) integer(b string, signed bool) float64 {
 	v := uint64(0)
 	for i := range len(b) {

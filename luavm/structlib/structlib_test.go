@@ -17,7 +17,7 @@ func open(L *lua.LState) *lua.LTable { return Open(L, new(boxes.Boxes), new(budg
 
 func TestAsRedis(t *testing.T) { corpus.Run(t, "testdata/struct.txt", libraries) }
 
-// FuzzUnpack: no format and no data make it panic or take more than it is given.
+// FuzzUnpack: no format and no data make unpack panic or use more bytes than there are.
 func FuzzUnpack(f *testing.F) {
 	f.Add("fI", "\x00\x00\x80\x3f\x05\x00\x00\x00")
 	f.Add("!8Bc0I", "\x03abc")
@@ -35,7 +35,7 @@ func FuzzUnpack(f *testing.F) {
 				size += len(s)
 			}
 		}
-		// c0 and x may make a format return to nothing, but no byte of the data comes twice.
+		// With c0 and x, a format may use no bytes, but no byte of the data is used twice.
 		if size > len(data) {
 			t.Fatalf("%q of %q gives %d bytes", format, data, size)
 		}

@@ -12,9 +12,9 @@ import (
 
 const (
 	registersMax = 250       // of a function, as in Lua
-	constantsMax = 1<<18 - 1 // likewise; also of functions in one
-	declaredMax  = 1<<15 - 1 // local variables in the whole of a function
-	searchMax    = 16        // so many constants are searched one by one
+	constantsMax = 1<<18 - 1 // likewise; also the limit of functions in a function
+	declaredMax  = 1<<15 - 1 // local variables that a function declares in all its blocks
+	searchMax    = 16        // up to so many constants are searched one by one
 	anyRegister  = bytecode.MaxA
 )
 
@@ -22,28 +22,28 @@ const (
 type code struct {
 	c      *compiler
 	outer  *code
-	blocks []block            // those that are open, inner ones last
-	made   *bytecode.Function // what it becomes
+	blocks []block            // the open blocks, inner ones last
+	made   *bytecode.Function // the result
 	line   int                // where it is defined, 0 for the main chunk
 
 	instructions []uint32
 	lines        []int
-	target       int // the last instruction that is jumped to by a jump settled already
-	pending      int // jumps that lead to the next instruction
+	target       int // the last instruction that is the target of a settled jump
+	pending      int // list of jumps to the next instruction
 	free         int // the first free register
-	registers    int // how many there are
+	registers    int // how many registers the function needs
 
 	constants []lua.LValue
-	strings   map[string]int // where constants are, once there are many
+	strings   map[string]int // numbers of the constants, once these are many
 	numbers   map[float64]int
-	singles   [3]int // of nil, true and false; 0: none, else one more
+	singles   [3]int // 1 + the constant of nil, true and false; 0: none yet
 
-	active   []int // the locals of made that are visible now, by register
+	active   []int // the visible local variables, by register: indexes into made.Locals
 	upvalues []upvalue
 	vararg   bool
 }
 
-// upvalue is a variable of an outer function: a register of the next one or an upvalue of that.
+// upvalue is a variable of an outer function: a register of the directly enclosing function, or an upvalue of that.
 type upvalue struct {
 	local bool
 	index int
@@ -58,7 +58,7 @@ type block struct {
 	loop    bool
 }
 
-// emit adds an instruction. Its line is that of the last token read.
+// emit adds an instruction. It gets the line of the token read last.
 func (f *code) emit(i bytecode.Instruction) int {
 	pc := len(f.instructions)
 	if f.pending != noJump {
@@ -72,21 +72,21 @@ func (f *code) emit(i bytecode.Instruction) int {
 
 func (f *code) emitABC(op, a, b, c int) int { return f.emit(bytecode.ABC(op, a, b, c)) }
 
-// at returns an instruction, to be changed.
+// at returns an instruction, so that it can be changed.
 func (f *code) at(pc int) *bytecode.Instruction {
 	return (*bytecode.Instruction)(&f.instructions[pc])
 }
 
-// fixLine gives the last instruction another line.
+// fixLine changes the line of the last instruction.
 func (f *code) fixLine(line int) { f.lines[len(f.lines)-1] = line }
 
-// drop takes the last instruction back.
+// drop removes the last instruction.
 func (f *code) drop() {
 	f.instructions = f.instructions[:len(f.instructions)-1]
 	f.lines = f.lines[:len(f.lines)-1]
 }
 
-// loadNil fills registers with nil, together with the instruction before if that does so next to them.
+// loadNil fills registers with nil. It extends the previous instruction if that fills adjacent registers with nil.
 func (f *code) loadNil(from, n int) {
 	if last := len(f.instructions) - 1; last >= f.target && last >= 0 && f.pending == noJump {
 		i := f.at(last)
@@ -98,11 +98,11 @@ func (f *code) loadNil(from, n int) {
 	f.emitABC(lua.OP_LOADNIL, from, from+n-1, 0)
 }
 
-// Jumps. Those that go to the same place are a list while that is not known: each holds the distance to the next one.
+// Jumps. While their target is not known, jumps to the same place form a list: each holds the distance to the next one.
 
 const noJump = -1
 
-// jump emits a jump. Jumps that would lead to it go where it goes.
+// jump emits a jump. Pending jumps to it join its list, so that they go directly to its target.
 func (f *code) jump() int {
 	pending := f.pending
 	f.pending = noJump
@@ -116,13 +116,13 @@ func (f *code) jumpIf(op, a, b, c int) int {
 	return f.jump()
 }
 
-// here is the place of the next instruction, for jumps back to it.
+// here returns the place of the next instruction, as a target of backward jumps.
 func (f *code) here() int {
 	f.target = len(f.instructions)
 	return f.target
 }
 
-// next returns the jump behind another one in its list.
+// next returns the next jump in the list of a jump.
 func (f *code) next(pc int) int {
 	d := f.at(pc).Jump()
 	if d == noJump {
@@ -131,7 +131,7 @@ func (f *code) next(pc int) int {
 	return pc + 1 + d
 }
 
-// lead makes a jump lead to a place.
+// lead sets the target of a jump.
 func (f *code) lead(pc, to int) {
 	d := to - (pc + 1)
 	if d > bytecode.MaxJump || d < -bytecode.MaxJump {
@@ -140,7 +140,8 @@ func (f *code) lead(pc, to int) {
 	f.at(pc).SetJump(d)
 }
 
-// join makes one list of two. It takes time in proportion to the shorter one: lists of a long chain grow by one at a time.
+// join makes one list of two. Its time is proportional to the shorter one, since in a long chain the lists grow by one jump at
+// a time.
 func (f *code) join(a, b int) int {
 	if a == noJump {
 		return b
@@ -183,8 +184,8 @@ func (f *code) needsValue(list int) bool {
 	return false
 }
 
-// keepIn makes the test before a jump put its value into a register; anyRegister: nowhere. It returns false if the test
-// is of another kind.
+// keepIn makes the test before a jump store its value in a register; anyRegister: in none. It returns false if the test
+// is not a TESTSET.
 func (f *code) keepIn(jump, reg int) bool {
 	i := f.test(jump)
 	if i.Op() != lua.OP_TESTSET {
@@ -205,7 +206,8 @@ func (f *code) valueless(list int) {
 	}
 }
 
-// settle makes the jumps of a list lead to a place with their values in a register, and those without a value elsewhere.
+// settle sets the targets of the jumps in a list: jumps with a value store it in a register and go to one place, jumps without
+// a value go to another.
 func (f *code) settle(list, to, reg, without int) {
 	for list != noJump {
 		next := f.next(list)
@@ -218,7 +220,7 @@ func (f *code) settle(list, to, reg, without int) {
 	}
 }
 
-// leadTo makes the jumps of a list lead to a place.
+// leadTo sets the target of all jumps in a list.
 func (f *code) leadTo(list, to int) {
 	if to == len(f.instructions) {
 		f.leadHere(list)
@@ -227,7 +229,7 @@ func (f *code) leadTo(list, to int) {
 	f.settle(list, to, anyRegister, to)
 }
 
-// leadHere makes the jumps of a list lead to the next instruction.
+// leadHere makes the next instruction the target of all jumps in a list.
 func (f *code) leadHere(list int) {
 	f.here()
 	f.pending = f.join(f.pending, list)
@@ -250,7 +252,7 @@ func (f *code) reserve(n int) {
 	f.free += n
 }
 
-// release frees a register unless it is that of a variable.
+// release frees a register unless it belongs to a variable.
 func (f *code) release(operand int) {
 	if operand&bytecode.ConstantBit == 0 && operand >= len(f.active) {
 		f.free--
@@ -268,7 +270,7 @@ func (f *code) addConstant(v lua.LValue) int {
 	return n
 }
 
-// index makes maps of the constants when there are too many to search.
+// index makes maps of the constants if there are too many to search one by one. It reports whether there are maps.
 func (f *code) index() bool {
 	if f.strings == nil {
 		if len(f.constants) < searchMax {
@@ -287,7 +289,7 @@ func (f *code) index() bool {
 	return true
 }
 
-// nameOfField returns the constant of a string. It is the same value in all functions, and may be the name of a field.
+// nameOfField returns the constant for a string. All functions of a source share it. It was made by tables.Field.
 func (c *compiler) nameOfField(s string) lua.LValue {
 	v, ok := c.names[s]
 	if !ok {
@@ -317,7 +319,7 @@ func (f *code) stringConstant(s string) int {
 	return i
 }
 
-// numberConstant takes -0 for 0 if that comes first, as Lua does.
+// numberConstant returns the constant for a number. Like Lua it treats 0 and -0 as the same constant, whichever comes first.
 func (f *code) numberConstant(n float64) int {
 	if !f.index() {
 		for i, v := range f.constants {
@@ -343,7 +345,7 @@ func (f *code) single(n int, v lua.LValue) int {
 	return f.singles[n] - 1
 }
 
-// hidden returns the constant that VMs have each a value of their own for.
+// hidden returns a constant for which each VM has its own value.
 func (f *code) hidden(name string) int {
 	for _, h := range f.made.Hidden {
 		if h.Name == name {

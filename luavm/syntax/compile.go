@@ -1,12 +1,12 @@
 package syntax
 
-// The compiler: from source to the code of gopher-lua's virtual machine in one pass, without a tree, as Lua itself does.
-// So it takes time in proportion to the length of the source and a stack in proportion to levelsMax; its code is Lua's own, with
-// Lua's limits, lines and registers, from which errors are worded (see package bytecode).
+// The compiler: it compiles source to the code of gopher-lua's virtual machine in one pass, without a tree, as Lua does.
+// So its time is proportional to the length of the source, and its stack to levelsMax. The code is the same as Lua's, with
+// Lua's limits, lines and registers, which the error texts are made from (see package bytecode).
 //
-// What it does otherwise than Lua: known functions (redis.call, tonumber) are constants, which saves their lookups. They
-// can be: globals and libraries are read-only. So are KEYS and ARGV if the script only reads them. An assignment to a
-// global always fails, so it gets a name that no global has.
+// There are three differences to Lua. Known functions (redis.call, tonumber) are constants, which saves their lookups; this is
+// possible since globals and libraries are read-only. KEYS and ARGV are constants too if the script only reads them. An
+// assignment to a global, which always fails, assigns to a name that no global has.
 
 import (
 	"slices"
@@ -25,15 +25,16 @@ const (
 	listFlush   = 50  // items of a constructor that are stored at once
 )
 
-// For the code of a source longer than smallSource there is room at once, for an instruction per so many bytes.
+// For a source longer than smallSource, the compiler allocates all room for the code at once: one instruction per
+// bytesPerInstruction bytes.
 const (
 	smallSource          = 8 << 10
 	bytesPerInstruction  = 3
 	instructionsExpected = 4 << 20
 )
 
-// Known are the functions that compiled code has as constants: globals by their name, functions of libraries by that of
-// the library and their own; each with the name of its constant.
+// Known are the functions that are constants in compiled code: global functions by name, functions of libraries by the names
+// of library and function. The values of the maps are the names of the constants.
 type Known struct {
 	Functions map[string]string
 	Libraries map[string]map[string]string
@@ -42,12 +43,12 @@ type Known struct {
 // Options say how a source is compiled.
 type Options struct {
 	Chunk  string         // the chunk's name in syntax errors
-	Name   string         // in errors when it runs
-	Source string         // in full
+	Name   string         // the chunk's name in runtime errors
+	Source string         // the chunk's full name
 	Known  *Known         // nil: none
 	Fold   bool           // KEYS and ARGV may be constants
-	Budget *budget.Budget // is asked as the source is read; nil: nobody is
-	Level  int            // how deep calls nest already: blocks and expressions may nest so much less
+	Budget *budget.Budget // counts steps while the source is read; may be nil
+	Level  int            // depth of nested calls; blocks and expressions may nest that much less
 }
 
 // compiler is a source being compiled.
@@ -55,14 +56,14 @@ type compiler struct {
 	reader
 	*Options
 	f         *code
-	functions []*code // all of them, inner ones first
-	unused    []*code // to be used again
+	functions []*code // all functions, inner ones first
+	unused    []*code // for reuse
 	fold      bool
-	escapes   bool                  // KEYS or ARGV might be changed or kept
+	escapes   bool                  // KEYS or ARGV might be changed or stored
 	names     map[string]lua.LValue // constants that are strings: one for all functions
 
-	// Calls of ipairs and pairs with these of which it is not known yet that a loop runs over what they give, and the last
-	// such call.
+	// iterations counts the calls of ipairs and pairs with KEYS or ARGV for which no loop over their results has been seen yet.
+	// The last such call is in iterates, at iteratesAt.
 	iterations int
 	iterates   *code
 	iteratesAt int
@@ -70,7 +71,7 @@ type compiler struct {
 
 var compilers = sync.Pool{New: func() any { return &compiler{} }}
 
-// Compile compiles a source. escapes tells whether KEYS or ARGV might be changed or kept by it. The error is an *Error.
+// Compile compiles a source. escapes tells whether it might change or store KEYS or ARGV. The error is an *Error.
 func Compile(src string, o *Options) (f *bytecode.Function, escapes bool, err error) {
 	c := compilers.Get().(*compiler)
 	c.reader = reader{lexer: lexer{src: src, chunk: o.Chunk, line: 1}, budget: o.Budget, level: o.Level}
@@ -124,7 +125,7 @@ func (c *compiler) close() {
 	f.emitABC(lua.OP_RETURN, 0, 1, 0)
 	m := f.made
 	m.NumUpvalues = uint8(len(f.upvalues))
-	// One more than needed: a tail call to a function leaves its last register empty.
+	// One more than needed, since a tail call to a function leaves its last register empty.
 	m.NumUsedRegisters = uint8(f.registers + 1)
 	if len(f.upvalues) > 0 {
 		m.DbgUpvalues = make([]string, len(f.upvalues))
@@ -136,7 +137,7 @@ func (c *compiler) close() {
 	c.f = f.outer
 }
 
-// complete makes the prototypes of all functions, when it is known what is constant.
+// complete makes the prototypes of all functions, once it is known whether KEYS and ARGV are constants.
 func (c *compiler) complete() {
 	for _, f := range c.functions {
 		if c.escapes && c.fold {
@@ -144,7 +145,7 @@ func (c *compiler) complete() {
 		}
 		m := f.made
 		m.Locals, m.Hidden = slices.Clone(m.Locals), slices.Clone(m.Hidden)
-		const keep = 1 << 10 // instructions: of large functions nothing is used again
+		const keep = 1 << 10 // instructions; the memory of larger functions is not reused
 		if cap(f.instructions) > keep || f.strings != nil {
 			m.Code, m.DbgSourcePositions = fitting(f.instructions), fitting(f.lines)
 			m.SetConstants(fitting(f.constants))
@@ -166,7 +167,7 @@ func (c *compiler) complete() {
 	c.functions = c.functions[:0]
 }
 
-// fitting returns a slice that is not much larger than what is in it.
+// fitting returns the slice, or a copy of it if its capacity is much larger than its length.
 func fitting[T any](s []T) []T {
 	if cap(s)-len(s) > len(s)/4 {
 		return slices.Clone(s)
@@ -174,7 +175,7 @@ func fitting[T any](s []T) []T {
 	return s
 }
 
-// unfold turns the constants KEYS and ARGV into globals.
+// unfold turns the constants KEYS and ARGV back into globals.
 func (f *code) unfold() {
 	var globals [2]int
 	f.made.Hidden = slices.DeleteFunc(f.made.Hidden, func(h bytecode.Hidden) bool {
@@ -216,7 +217,7 @@ func (c *compiler) limit(f *code, n, most int, what string) {
 	c.fail(0, "function at line %d has more than %d %s", f.line, most, what)
 }
 
-// declare makes room for the n-th variable that is to be visible next.
+// declare declares a local variable, which show makes visible. It is the n-th of those not yet visible.
 func (c *compiler) declare(n int, name string) {
 	f := c.f
 	c.limit(f, len(f.active)+n, localsMax, "local variables")
@@ -226,7 +227,7 @@ func (c *compiler) declare(n int, name string) {
 	f.made.Locals = append(f.made.Locals, bytecode.Local{Name: name})
 }
 
-// show makes the n variables declared last, but for so many later ones, visible.
+// show makes n declared variables visible: the last ones, before the later ones that stay invisible.
 func (f *code) show(n, later int) {
 	first := len(f.made.Locals) - n - later
 	for i := range n {
@@ -253,7 +254,7 @@ func (f *code) local(name string) int {
 	return -1
 }
 
-// find finds the variable of a name. inner tells whether it is for a function in f, so that a local variable is captured.
+// find finds the variable with a name. inner tells whether an inner function of f uses it, so that a local variable is captured.
 func (c *compiler) find(f *code, name string, inner bool) operand {
 	if f == nil {
 		e := operandOf(formGlobal, 0)
@@ -286,11 +287,11 @@ func (c *compiler) find(f *code, name string, inner bool) operand {
 	return operandOf(formUpvalue, len(f.upvalues)-1)
 }
 
-// variable reads a name that is used.
+// variable reads the name of a variable and finds it.
 func (c *compiler) variable() operand { return c.find(c.f, c.name(), false) }
 
-// escaping notes that a global is used in a way by which KEYS and ARGV might be changed or kept: they themselves, and
-// those by which they can be reached unseen.
+// escaping sets escapes if the use of a global could change or store KEYS or ARGV: the two themselves, and
+// globals through which a script can reach them unnoticed.
 func (c *compiler) escaping(name string) {
 	switch name {
 	case "KEYS", "ARGV", "_G", "load", "loadstring":
@@ -298,7 +299,7 @@ func (c *compiler) escaping(name string) {
 	}
 }
 
-// known makes a global a constant if it is one.
+// known makes a global a constant if it is a known function.
 func (c *compiler) known(e *operand) {
 	if e.form != formGlobal || c.Known == nil {
 		return
@@ -324,7 +325,7 @@ func (c *compiler) knownField(e *operand, name string) bool {
 	return ok
 }
 
-// unknown makes a known function of a library a field again, which is assigned to.
+// unknown makes a known function of a library a field again, since the source assigns to it.
 func (c *compiler) unknown(e *operand) {
 	if e.form != formConstant || e.name == "" {
 		return

@@ -1,7 +1,7 @@
 package syntax
 
-// Expressions being compiled. An operand is not computed before it is known where it has to be: a local variable is
-// read in place, a constant is part of the instruction, a comparison is a jump.
+// Compiling expressions. The code that computes an operand is made only when its destination is known. Often no such code is
+// needed: a local variable is read in place, a constant is part of the instruction, a comparison is a jump.
 
 import (
 	"math"
@@ -12,7 +12,7 @@ import (
 	"github.com/limitkv/limitkv/luavm/precise"
 )
 
-// form says what is known of an operand.
+// form says what is known about an operand.
 type form uint8
 
 const (
@@ -27,13 +27,13 @@ const (
 	formGlobal               // name
 	formIndexed              // index is the register of the table, key an operand
 	formJump                 // index is the jump, which is taken if the operand is true
-	formOpen                 // index is an instruction whose register A is open
+	formOpen                 // index is an instruction whose register A is not chosen yet
 	formRegister             // index
-	formCall                 // index is the instruction, so that more values can be asked for
+	formCall                 // index is the instruction, so that the number of results can be changed
 	formVararg               // likewise
 )
 
-// operand is an expression of which the code may not be complete.
+// operand is an expression whose code may be incomplete.
 type operand struct {
 	form       form
 	text       bool // of a constant: it is a string; of formIndexed: the key is one
@@ -60,7 +60,7 @@ func (e *operand) isNumeral() bool {
 // become makes an operand of another form.
 func (e *operand) become(form form, index int) { e.form, e.index = form, index }
 
-// wants sets how many values a call or ... gives; -1: all.
+// wants sets how many values a call or ... returns; -1: all.
 func (f *code) wants(e *operand, n int) {
 	switch e.form {
 	case formCall:
@@ -73,7 +73,7 @@ func (f *code) wants(e *operand, n int) {
 	}
 }
 
-// wantsOne makes a call or ... give one value.
+// wantsOne makes a call or ... return one value.
 func (f *code) wantsOne(e *operand) {
 	switch e.form {
 	case formCall:
@@ -108,7 +108,7 @@ func (f *code) read(e *operand) {
 	}
 }
 
-// object is read for a table that is only looked into: there KEYS and ARGV can be constants.
+// object is read for a table whose fields are only read, where KEYS and ARGV can be constants.
 func (f *code) object(e *operand) {
 	if e.form == formGlobal && f.c.fold {
 		switch e.name {
@@ -190,7 +190,7 @@ func (f *code) intoNext(e *operand) {
 	f.into(e, f.free-1)
 }
 
-// intoAny puts an operand into a register, where it is if it is in one.
+// intoAny puts an operand into a register, unless it is already in one.
 func (f *code) intoAny(e *operand) int {
 	f.read(e)
 	if e.form == formRegister {
@@ -206,7 +206,7 @@ func (f *code) intoAny(e *operand) int {
 	return e.index
 }
 
-// settled makes the code of an operand but for its place.
+// settled makes the code of an operand, except the choice of its register.
 func (f *code) settled(e *operand) {
 	if e.jumps() {
 		f.intoAny(e)
@@ -215,7 +215,7 @@ func (f *code) settled(e *operand) {
 	}
 }
 
-// asOperand returns an operand as instructions take it: a register or one of the first constants.
+// asOperand returns an operand in the form of instructions: a register or one of the first constants.
 func (f *code) asOperand(e *operand) int {
 	f.settled(e)
 	switch e.form {
@@ -252,7 +252,7 @@ func (f *code) store(to, value *operand) {
 		return
 	case formUpvalue:
 		f.emitABC(lua.OP_SETUPVAL, f.intoAny(value), to.index, 0)
-	case formGlobal: // it is refused when it runs
+	case formGlobal: // the assignment fails when it runs
 		f.emit(bytecode.ABx(lua.OP_SETGLOBAL, f.intoAny(value), f.stringConstant(bytecode.ReadonlyName)))
 	case formIndexed:
 		if to.arguments {
@@ -289,7 +289,7 @@ func (f *code) textOperand(s string) operand {
 	return e
 }
 
-// field makes an operand the field of the table that it is.
+// field changes an operand from a table to the field of that table.
 func (f *code) field(e *operand, key *operand) {
 	e.text = key.form == formConstant && key.text && !key.jumps()
 	e.key = f.asOperand(key)
@@ -318,13 +318,13 @@ func (f *code) jumpWhen(e *operand, isTrue bool) int {
 	return f.jumpIf(lua.OP_TESTSET, anyRegister, e.index, want)
 }
 
-// invert makes a comparison's jump be taken in the other case.
+// invert inverts the condition of a comparison's jump.
 func (f *code) invert(e *operand) {
 	i := f.test(e.index)
 	i.SetA(1 - i.A())
 }
 
-// goIfTrue makes the code go on if the operand is true, and jump otherwise.
+// goIfTrue makes the code continue if the operand is true, and jump otherwise.
 func (f *code) goIfTrue(e *operand) {
 	f.read(e)
 	out := noJump
@@ -341,7 +341,7 @@ func (f *code) goIfTrue(e *operand) {
 	e.onTrue = noJump
 }
 
-// goIfFalse makes the code go on if the operand is false, and jump otherwise.
+// goIfFalse makes the code continue if the operand is false, and jump otherwise.
 func (f *code) goIfFalse(e *operand) {
 	f.read(e)
 	out := noJump
@@ -381,7 +381,7 @@ func (f *code) not(e *operand) {
 
 // Operators.
 
-// fold computes what can be when it is compiled.
+// fold computes an operator of two constant numbers at compile time, if it can.
 func fold(op int, a, b *operand) bool {
 	if !a.isNumeral() || !b.isNumeral() {
 		return false
@@ -396,7 +396,7 @@ func fold(op int, a, b *operand) bool {
 		x *= y
 	case lua.OP_DIV, lua.OP_MOD:
 		if y == 0 {
-			return false // left to the processor
+			return false // computed at run time
 		}
 		if op == lua.OP_DIV {
 			x /= y
@@ -491,7 +491,7 @@ var arithmeticOps = [128]int{
 	'+': lua.OP_ADD, '-': lua.OP_SUB, '*': lua.OP_MUL, '/': lua.OP_DIV, '%': lua.OP_MOD, '^': lua.OP_POW,
 }
 
-// finish makes the code of an operator, the right side of which has been read.
+// finish makes the code of an operator after its right side has been read.
 func (f *code) finish(op token, a, b *operand) {
 	switch op {
 	case tkAnd:
@@ -521,7 +521,7 @@ func (f *code) finish(op token, a, b *operand) {
 	}
 }
 
-// concatenate makes one instruction of a whole chain.
+// concatenate makes one instruction for a whole chain of concatenations.
 func (f *code) concatenate(a, b *operand) {
 	f.settled(b)
 	if b.form == formOpen {

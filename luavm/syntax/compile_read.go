@@ -1,7 +1,7 @@
 package syntax
 
-// Reading expressions and compiling them on the way. Chains that grow to the left are loops; only what is nested in
-// parentheses, brackets, blocks and to the right of operators recurs, and that is limited.
+// Reading expressions and compiling them at the same time. Chains that grow to the left are read in loops. Only parentheses,
+// brackets, blocks and the right sides of operators need recursion, whose depth is limited.
 
 import (
 	lua "github.com/yuin/gopher-lua"
@@ -145,7 +145,7 @@ func (c *compiler) suffixed() (e operand) {
 		c.advance()
 		e = c.expr()
 		c.closing(')', '(', line)
-		f.read(&e) // one value, however many there are
+		f.read(&e) // parentheses cut several values to one
 	case tkName:
 		e = c.variable()
 	default:
@@ -184,13 +184,13 @@ func (c *compiler) suffixed() (e operand) {
 	}
 }
 
-// readers are functions that keep nothing of their first argument and do not change it.
+// readers are functions that neither store nor change their first argument.
 var readers = map[string]bool{
 	"unpack": true, "type": true, "next": true, "table.concat": true, "table.getn": true, "table.maxn": true,
 	"cjson.encode": true, "cmsgpack.pack": true,
 }
 
-// arguments compiles the arguments of a call. callee is the function if that is a known one.
+// arguments compiles the arguments of a call. callee is the name of the function if it is a known function.
 func (c *compiler) arguments(e *operand, callee string) {
 	f := c.f
 	line := c.line
@@ -239,8 +239,8 @@ func (c *compiler) arguments(e *operand, callee string) {
 	f.free = base + 1
 }
 
-// firstArgument lets a call that only reads it have KEYS or ARGV as a constant. iterates tells that it does so as long as
-// a loop runs over what it gives.
+// firstArgument makes KEYS or ARGV as the first argument a constant if the function only reads it. iterates tells that this
+// holds only if a loop runs over the results of the call.
 func (c *compiler) firstArgument(e *operand, callee string) (iterates bool) {
 	if readers[callee] {
 		c.f.object(e)
@@ -320,8 +320,8 @@ func (c *compiler) keyedField(table int) {
 	f.free = free
 }
 
-// setList makes the code that stores list items, the last of which has that number. kept is how many are in registers;
-// -1: as many as the last one gives.
+// setList makes the code that stores list items. items is the number of the last one; kept is how many of them are in registers,
+// -1: as many as the last expression returns.
 func (f *code) setList(table, items, kept int) {
 	batch := (items-1)/listFlush + 1
 	if batch <= bytecode.MaxC {

@@ -80,7 +80,7 @@ func (c *compiler) statement() (last bool) {
 	return false
 }
 
-// condition compiles a condition and returns the jumps for when it is false.
+// condition compiles a condition and returns the jumps that are taken if it is false.
 func (c *compiler) condition() int {
 	e := c.expr()
 	if e.form == formNil {
@@ -90,7 +90,7 @@ func (c *compiler) condition() int {
 	return e.onFalse
 }
 
-// branch compiles "if c then b" and returns the jumps for when c is false.
+// branch compiles "if c then b" and returns the jumps that are taken if c is false.
 func (c *compiler) branch() int {
 	c.advance() // if or elseif
 	otherwise := c.condition()
@@ -231,7 +231,7 @@ func (c *compiler) genericFor(name string) {
 	line := c.line
 	e, values := c.exprList()
 	if values == 1 && e.form == formCall && c.iterations > 0 && c.iterates == f && c.iteratesAt == e.index {
-		c.iterations-- // they do not keep their table for longer than a loop
+		c.iterations-- // the loop does not store the table
 	}
 	c.adjust(3, values, &e)
 	f.room(3)
@@ -299,7 +299,7 @@ func (c *compiler) localStatement() {
 	c.f.show(n, 0)
 }
 
-// adjust makes as many values as there are variables. e is the last expression of a list.
+// adjust makes the number of values equal to the number of variables. e is the last expression of the list.
 func (c *compiler) adjust(variables, values int, e *operand) {
 	f := c.f
 	missing := variables - values
@@ -356,7 +356,7 @@ func (c *compiler) expressionStatement() {
 	c.assignment(e)
 }
 
-// assignment compiles an assignment, of which the first variable has been read.
+// assignment compiles an assignment after its first variable has been read.
 func (c *compiler) assignment(first operand) {
 	f := c.f
 	var few [4]operand
@@ -397,7 +397,7 @@ func (c *compiler) assignment(first operand) {
 	}
 }
 
-// keepOperands copies a local variable that is assigned to if an earlier place of the assignment is named with it.
+// keepOperands copies a local variable that is assigned to if an earlier target of the same assignment uses it as table or key.
 func (f *code) keepOperands(to []operand, local int) {
 	copied := f.free
 	conflict := false

@@ -2,13 +2,13 @@ package syntax
 
 import "github.com/yuin/gopher-lua/ast"
 
-// kind says what an expression may be used for as a statement.
+// kind says how an expression can be used in a statement.
 type kind int
 
 const (
-	kindValue    kind = iota // nothing
-	kindVariable             // assigned to
-	kindCall                 // called
+	kindValue    kind = iota // it cannot
+	kindVariable             // it can be assigned to
+	kindCall                 // a call is a statement itself
 )
 
 func (p *parser) exprList() []ast.Expr {
@@ -116,7 +116,7 @@ func (p *parser) simple() (e ast.Expr) {
 	return lined(e, p.lastLine, p.lastLine)
 }
 
-// variable reads a name that is used.
+// variable reads the name of a variable.
 func (p *parser) variable() ast.Expr {
 	return lined(&ast.IdentExpr{Value: p.name()}, p.lastLine, p.lastLine)
 }
@@ -135,7 +135,7 @@ func (p *parser) suffixed() (e ast.Expr, k kind) {
 		p.advance()
 		e = p.expr()
 		p.closing(')', '(', line)
-		switch inner := e.(type) { // one value, however many there are
+		switch inner := e.(type) { // parentheses cut several values to one
 		case *ast.FuncCallExpr:
 			inner.AdjustRet = true
 		case *ast.Comma3Expr:

@@ -11,8 +11,8 @@ import (
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-// The names in instructions on fields are of the kind that the main loop takes: each finds its field without being hashed.
-// They are constants up to the last that an instruction can hold.
+// The names in instructions on fields are made by tables.Field, as the main loop needs them: each finds its field without
+// hashing. They are constants up to the last one that an instruction can hold.
 func TestNamesOfFields(t *testing.T) {
 	source := &strings.Builder{}
 	for i := range 300 {

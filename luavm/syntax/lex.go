@@ -113,7 +113,7 @@ func (t token) String() string {
 	return string([]byte{byte(t)})
 }
 
-// lexeme is a token with what it carries.
+// lexeme is a token with its text or value.
 type lexeme struct {
 	token token
 	text  string  // of a name or string
@@ -129,8 +129,8 @@ type lexer struct {
 	peeked bool
 	next   lexeme // the token after the current one, if peeked
 
-	// The token read last as errors show it, if it is a name, number or string: what opens it, which closes it, too, and
-	// what is between.
+	// The token read last as errors show it, if it is a name, number or string: its opening delimiter, also its closing one,
+	// and its text.
 	open, text string
 }
 
@@ -152,7 +152,7 @@ func (lx *lexer) fail(near token, format string, args ...any) {
 	panic(&Error{text})
 }
 
-// failIn raises an error in the middle of a token, of which so much has been read.
+// failIn raises an error in the middle of a token. read is the part of the token read so far.
 func (lx *lexer) failIn(read, format string, args ...any) {
 	lx.open, lx.text = "", read
 	lx.fail(tkString, format, args...)
@@ -227,7 +227,7 @@ func (lx *lexer) scan(l *lexeme) {
 	l.token = tkEOF
 }
 
-// Classes of bytes. Names go on with what is classDigit or more.
+// Classes of bytes. A name continues with bytes of class classDigit or a later one.
 const (
 	classSymbol = iota
 	classSpace
@@ -291,7 +291,7 @@ func (lx *lexer) symbol(c byte) token {
 	return token(c)
 }
 
-// newline steps over a line end of one or two bytes.
+// newline skips a line end of one or two bytes.
 func (lx *lexer) newline() {
 	first := lx.src[lx.pos]
 	lx.pos++
@@ -330,7 +330,7 @@ func (lx *lexer) longString(level int, isString bool) string {
 		lx.newline()
 	}
 	var text []byte
-	start := lx.pos // of what is not in text yet
+	start := lx.pos // of the bytes that are not in text yet
 	for {
 		switch c := lx.ahead(0); c {
 		case -1:
@@ -378,7 +378,7 @@ func (lx *lexer) quoted(quote byte) string {
 	begin := lx.pos
 	lx.pos++
 	var text []byte
-	start := lx.pos // of what is not in text yet
+	start := lx.pos // of the bytes that are not in text yet
 	for {
 		if lx.pos == len(lx.src) {
 			lx.fail(tkEOF, "unfinished string")
@@ -405,7 +405,7 @@ func (lx *lexer) quoted(quote byte) string {
 	}
 }
 
-// escape reads what stands behind a backslash and appends what it means to the text read so far.
+// escape reads the escape behind a backslash and appends its meaning to the text read so far.
 func (lx *lexer) escape(quote byte, text []byte) []byte {
 	c := lx.ahead(0)
 	switch {
@@ -432,7 +432,7 @@ func (lx *lexer) escape(quote byte, text []byte) []byte {
 	return append(text, byte(c))
 }
 
-// number takes all that could belong to a number and then looks whether it is one.
+// number reads all bytes that could belong to a number, and then checks whether they form one.
 func (lx *lexer) number(l *lexeme) {
 	start := lx.pos
 	for isDigit(lx.ahead(0)) || lx.ahead(0) == '.' {

@@ -1,8 +1,8 @@
-// Package syntax, internal to the server, reads Lua 5.1 and nothing else, once to compile it and once to look at it.
+// Package syntax, internal to the server, reads Lua 5.1, in two ways: to compile it and to analyse it.
 //
-// Compile makes the code that a VM runs. The texts and lines of its errors are those that a real Lua 5.1 gives, with its
-// limits on nesting, local variables, upvalues, registers and constants. Parse gives the syntax tree of gopher-lua, for
-// analysis: a plain recursive descent over the published grammar. (gopher-lua has a parser of its own; that one takes goto
+// Compile makes the code that a VM runs. It has the error texts and lines of the real Lua 5.1, and the same
+// limits on nesting, local variables, upvalues, registers and constants. Parse makes the syntax tree of gopher-lua, for
+// package analysis, by recursive descent over the published grammar. (gopher-lua's own parser accepts goto
 // and labels, reads numbers by Go's rules, and its errors and line numbers are not Lua's.)
 package syntax
 
@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Parse parses a source that compiles. What the compiler checks beside the grammar is not checked again. chunk is the
+// Parse parses a source that compiles. It checks only the grammar, and not again the other rules of the compiler. chunk is the
 // source's name in errors. The error is an *Error.
 func Parse(src, chunk string) (stmts []ast.Stmt, err error) {
 	p := &parser{reader: reader{lexer: lexer{src: src, chunk: chunk, line: 1}}}
@@ -212,8 +212,8 @@ func (p *parser) localStatement(line int) ast.Stmt {
 		s.Exprs = p.exprList()
 	}
 	if len(s.Names) == 1 && len(s.Exprs) == 1 {
-		// The tree has one form for "local function f" and "local f = function". An added nil, which is dropped when it
-		// runs, tells them apart: only in the former is the name visible in the body.
+		// The tree has the same form for "local function f" and "local f = function", although the name is visible in the body
+		// only in the former. So the latter gets an additional value nil, which changes nothing else.
 		if f, ok := s.Exprs[0].(*ast.FunctionExpr); ok {
 			s.Exprs = append(s.Exprs, lined(&ast.NilExpr{}, f.LastLine(), f.LastLine()))
 		}
@@ -241,7 +241,7 @@ func (p *parser) expressionStatement(line int) ast.Stmt {
 	s.Rhs = p.exprList()
 	for _, e := range s.Lhs {
 		if _, ok := e.(*ast.AttrGetExpr); ok {
-			e.SetLine(p.lastLine) // that is where the value is stored
+			e.SetLine(p.lastLine) // the value is stored in that line
 		}
 	}
 	return lined(s, line, p.lastLine)

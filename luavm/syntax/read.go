@@ -1,6 +1,6 @@
 package syntax
 
-// Reading tokens with one to look at, as the parser and the compiler do.
+// Reading tokens, for the parser and the compiler: a reader always has the next token at hand, as current.
 
 import "github.com/limitkv/limitkv/luavm/budget"
 
@@ -12,11 +12,11 @@ type reader struct {
 	current  lexeme
 	lastLine int // line of the token before the current one
 	level    int
-	budget   *budget.Budget // is asked as the source is read, unless nil
-	asked    int            // up to where
+	budget   *budget.Budget // counts steps while the source is read, unless nil
+	asked    int            // position up to which steps have been counted
 }
 
-// askBytes is how much is read between two questions, stepBytes how much of that takes as long as a step.
+// askBytes is how many bytes are read between two uses of the budget; stepBytes is how many bytes cost one step.
 const (
 	askBytes  = 512
 	stepBytes = 4
@@ -33,7 +33,7 @@ func (p *reader) advance() {
 
 func (p *reader) at(t token) bool { return p.current.token == t }
 
-// accept steps over a token if it is the current one.
+// accept skips a token if it is the current one.
 func (p *reader) accept(t token) bool {
 	if !p.at(t) {
 		return false
@@ -56,7 +56,7 @@ func (p *reader) expect(t token) {
 	p.advance()
 }
 
-// closing steps over the token that closes what opened at a line.
+// closing skips the token t, which closes the token open of the given line.
 func (p *reader) closing(t, open token, line int) {
 	if p.accept(t) {
 		return

@@ -1,7 +1,7 @@
 package tables
 
-// Tables of replies. They are cut off blocks, as the values of package boxes are: the reply of a ZRANGE or an HMGET is a
-// table that is forgotten microseconds later.
+// Tables of replies. They are cut off blocks, like the values of package boxes, since the table for the reply of a ZRANGE or an
+// HMGET is garbage microseconds later.
 
 import (
 	"math/bits"
@@ -13,17 +13,17 @@ import (
 const (
 	blockTables = 8  // tables in a block
 	blockItems  = 32 // items in a block
-	ownItems    = 8  // an array as long as that has memory of its own
+	ownItems    = 8  // arrays from this length on get their own memory
 )
 
-// Arrays is where tables that are made as arrays come from. The zero value is ready.
+// Arrays makes tables that are arrays. The zero value is ready to use.
 type Arrays struct {
 	tables []lua.LTable
 	items  []lua.LValue
 }
 
-// New returns a table as it is once n values have been appended to an empty one, one by one, and the places of these
-// values, which the caller is to fill in before anybody sees the table. None may be nil.
+// New returns a table as if n values had been appended to an empty one, one by one, and the places of these
+// values. The caller must fill them in, none of them with nil, before other code uses the table.
 func (a *Arrays) New(n int) (t *lua.LTable, items []lua.LValue) {
 	if len(a.tables) == 0 {
 		a.tables = make([]lua.LTable, blockTables)
@@ -46,7 +46,7 @@ func (a *Arrays) New(n int) (t *lua.LTable, items []lua.LValue) {
 	return t, items[:n]
 }
 
-// Reset empties a table that is used again, and gives the memory of a large one back.
+// Reset empties a table for reuse. If its array is longer than largest, the array's memory is given up.
 func Reset(t *lua.LTable, largest int) {
 	in := inside(t)
 	if len(in.array) > largest {

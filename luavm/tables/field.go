@@ -1,8 +1,8 @@
 package tables
 
-// Names of fields that stand in the source of a script. To hash a name and to compare it was most of what t.name cost: such
-// a name is hashed once, when the script is compiled, and where a table was filled by the same script its key is the very
-// same value.
+// Names of fields in the source of a script. Hashing and comparing the name was most of the cost of t.name. So such a name
+// is hashed once, when the script is compiled. In a table that the same script has filled, the key is the same
+// pointer, so that the texts need not be compared.
 
 import (
 	"strings"
@@ -11,14 +11,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// field is what a name points to: a string of Lua, with its hash behind it.
+// field is the value that a name points to: a Lua string, with its hash behind it.
 type field struct {
 	text  lua.LString
 	hash  uint32
 	event bool // it may name a metamethod
 }
 
-// value is what an interface is made of.
+// value is the memory layout of an interface.
 type value struct{ kind, of unsafe.Pointer }
 
 var stringKind = func() unsafe.Pointer {
@@ -32,10 +32,10 @@ func newField(name string) (v lua.LValue) {
 	return v
 }
 
-// Index is the name of the metamethod that is looked for most.
+// Index is the name of the metamethod that is looked up most often.
 var Index = newField("__index")
 
-// Field makes the name of a field: a string that FindField and SetField take.
+// Field makes the name of a field, a Lua string that GetField, SetField and the other functions here take.
 func Field(name string) lua.LValue {
 	if name == "__index" {
 		return Index
@@ -53,13 +53,15 @@ func GetField(t *lua.LTable, name *lua.LValue) lua.LValue {
 	return nil
 }
 
-// Named is t[name] where tables alone lead to it, at most so many; nil where something else does. The name was made by Field.
+// Named is t[name], also by way of metatables whose __index is a table, through at most most tables. It returns Go's nil if a
+// function or more tables would be needed to find the field. The name was made by Field.
 func Named(t *lua.LTable, name *lua.LValue, most int) lua.LValue {
 	f := fieldOf(name)
 	for range most {
 		in := inside(t)
 		if in.size != 0 {
-			// As findField does: to call it was two fifths of what finding a method by way of __index took.
+			// The same as findField, which is not called since the calls took two fifths of the time of finding a method
+			// through __index.
 			n := in.at(int(f.hash & uint32(in.size-1)))
 			for {
 				key := (*value)(unsafe.Pointer(&n.key))
@@ -93,8 +95,9 @@ func Named(t *lua.LTable, name *lua.LValue, most int) lua.LValue {
 	return nil
 }
 
-// Near is where t[name] is, if that is the first place to look at and its key is this very value, as it is where a script reads
-// what it has written; else nil, which tells nothing. It is short enough to be inlined. The name was made by Field.
+// Near returns the place of t[name] if it is the first place to look at and its key is the same pointer, as it is when a
+// script reads a field that it has written. Otherwise it returns nil; then t[name] may still exist. It is short enough to be
+// inlined. The name was made by Field.
 func Near(t *lua.LTable, name *lua.LValue) *lua.LValue {
 	in, f := (*layout)(unsafe.Pointer(t)), fieldOf(name)
 	if in.size == 0 || in.filled != nil {
@@ -107,11 +110,11 @@ func Near(t *lua.LTable, name *lua.LValue) *lua.LValue {
 	return &n.value
 }
 
-// IsEvent tells whether a name may be that of a metamethod, which the library has to be told of. It was made by Field.
+// IsEvent tells whether a name may be that of a metamethod, which gopher-lua's own map must also have. It was made by Field.
 func IsEvent(name *lua.LValue) bool { return fieldOf(name).event }
 
-// SetField is t[name] = v where t[name] has a value already, so that no metamethod would want to know. It returns false,
-// having done nothing, where not. The name was made by Field.
+// SetField is t[name] = v if t[name] has a value already, so that no metamethod applies. Otherwise it returns false and does
+// nothing, also for names of metamethods. The name was made by Field.
 func SetField(t *lua.LTable, name *lua.LValue, v lua.LValue) bool {
 	f := fieldOf(name)
 	slot := inside(t).findField(f)

@@ -7,8 +7,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Names find what other strings of the same text have stored, and the other way round; a name that is not there, or has no
-// value any more, is left to others.
+// Names find fields that were stored with other strings of the same text, and the other way round. A name that is absent, or
+// no longer has a value, is not found.
 func TestFields(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 7, 100, 5000} {
 		table := New(0, 0)
@@ -46,8 +46,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// What is near is the place of the name itself: no other string's, whatever its text, none that makes way for another key,
-// and none in a table that has no room yet.
+// Near returns only the place of the name itself: not that of another string, whatever its text, not of a key that has moved
+// for another one, and none in a table that has no room yet.
 func TestNear(t *testing.T) {
 	found := 0
 	for _, n := range []int{0, 1, 2, 7, 100, 5000} {
@@ -89,8 +89,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// A field is found by way of tables, the first that has it counts, and where a function is asked or there are too many tables
-// the answer is left to others.
+// Named finds a field by way of tables; the first table that has it counts. If a function is needed or there are too many
+// tables, it returns Go's nil.
 func TestNamed(t *testing.T) {
 	name, other := Field("name"), Field("other")
 	lead := func(to lua.LValue) *lua.LTable {

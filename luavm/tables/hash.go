@@ -1,8 +1,8 @@
 package tables
 
-// The hash part of a table, and how both parts grow. Colliding keys are chained within the nodes; a key that is not in
-// the node of its hash makes way for one that is. A key whose value becomes nil keeps its node until another key takes
-// that, or the table grows; so does the room.
+// The hash part of a table, and how both parts grow. Colliding keys are chained within the nodes. A key that is not in
+// the node of its hash moves if a key with that hash needs the node. A key whose value becomes nil keeps its node until another
+// key takes the node, or the table grows.
 
 import (
 	"math"
@@ -16,7 +16,7 @@ import (
 type node struct {
 	key, value lua.LValue // nil: none
 	hash       uint32     // of the key
-	next       int32      // 1 + the number of the next one in the chain, 0: none
+	next       int32      // 1 + the number of the next node in the chain, 0: none
 }
 
 // at returns a node by its number.
@@ -34,11 +34,11 @@ func (in *layout) makeNodes(n int) {
 	in.free = in.size
 }
 
-// hashedMax is how long a string is hashed in whole. Lua hashes each string once, when it is made; here it is hashed whenever
-// it is a key, so of longer ones only some bytes count. The order in which such keys are listed is not Lua's.
+// hashedMax is the longest string of which all bytes are hashed. Lua hashes each string once, when it is made. Here a string is
+// hashed whenever it is a key, so only some bytes of longer ones are hashed. A walk lists such keys in another order than Lua.
 const hashedMax = 4 << 10
 
-// hashString hashes all of a string, as Redis's Lua does. The original skips bytes of long ones.
+// hashString hashes all bytes of a string up to hashedMax, as Redis's Lua does. The original Lua skips bytes of long strings.
 func hashString(s string) uint32 {
 	h := uint32(len(s))
 	step := 1 + len(s)/hashedMax
@@ -56,7 +56,7 @@ func hashNumber(f float64) uint32 {
 	return uint32(b) + uint32(b>>32)
 }
 
-// hashOf hashes a key. What is hashed by its address stays where it is.
+// hashOf hashes a key. It may hash an address, since Go does not move values.
 func hashOf(key lua.LValue) uint32 {
 	switch k := key.(type) {
 	case lua.LString:
@@ -76,7 +76,7 @@ func hashOf(key lua.LValue) uint32 {
 	return uint32(uintptr((*[2]unsafe.Pointer)(unsafe.Pointer(&key))[1]))
 }
 
-// home is the number of the node in which a key would like to be.
+// home is the number of the node that belongs to the hash of a key.
 func (in *layout) home(key lua.LValue, hash uint32) int {
 	mask := uint32(in.size - 1)
 	switch k := key.(type) {
@@ -90,7 +90,7 @@ func (in *layout) home(key lua.LValue, hash uint32) int {
 	return int(hash % (mask | 1))
 }
 
-// find returns where the value of a key is, nil if the key has no place.
+// find returns the address of a key's value, nil if the key has no place.
 func (in *layout) find(key lua.LValue) *lua.LValue {
 	switch k := key.(type) {
 	case lua.LNumber:
@@ -163,9 +163,9 @@ func (in *layout) findNumber(f float64) *lua.LValue {
 	}
 }
 
-// slot returns where the value of a key is, making a place for it if there is none.
+// slot returns the address of a key's value. It makes a place if the key has none.
 func (in *layout) slot(key lua.LValue) *lua.LValue {
-	if s, ok := key.(lua.LString); ok { // which is hashed once
+	if s, ok := key.(lua.LString); ok { // so that it is hashed only once
 		hash := hashString(string(s))
 		if in.size > 0 {
 			if v := in.findString(string(s), hash); v != nil {
@@ -193,7 +193,7 @@ func (in *layout) newKey(key lua.LValue, hash uint32) *lua.LValue {
 			return in.grow(key, hash)
 		}
 		if other := in.home(n.key, n.hash); other != home {
-			// The key there is not at home itself: it goes to the free node.
+			// The key in that node is not at its own home, so it moves to the free node.
 			before := in.at(other)
 			for int(before.next)-1 != home {
 				before = in.at(int(before.next) - 1)
@@ -212,7 +212,7 @@ func (in *layout) newKey(key lua.LValue, hash uint32) *lua.LValue {
 	return &n.value
 }
 
-// takeFree returns a free node, looking downwards from where it looked last; -1 if there is none.
+// takeFree returns a free node, searching downwards from the last position; -1 if there is none.
 func (in *layout) takeFree() int {
 	for in.free > 0 {
 		in.free--
@@ -229,10 +229,10 @@ func magnitude(i int) int { return bits.Len(uint(i - 1)) }
 // arrayMax is the largest array.
 const arrayMax = 1 << 26
 
-// counts are how many keys might be in the array, by their magnitude.
+// counts has the number of keys that could be in the array, by magnitude.
 type counts [27]int
 
-// add counts a key if it is such an integer.
+// add counts a key if it could be in the array, and returns 1 for such a key, else 0.
 func (c *counts) add(key lua.LValue) int {
 	if k, ok := key.(lua.LNumber); ok {
 		if i := int(k); float64(i) == float64(k) && i > 0 && i <= arrayMax {
@@ -243,7 +243,7 @@ func (c *counts) add(key lua.LValue) int {
 	return 0
 }
 
-// grow makes room for one more key: both parts get the sizes that what is in them now asks for.
+// grow makes room for one more key: it computes the sizes of both parts anew from the present keys and this one.
 func (in *layout) grow(key lua.LValue, hash uint32) *lua.LValue {
 	var c counts
 	integers := in.countArray(&c)
@@ -258,12 +258,12 @@ func (in *layout) grow(key lua.LValue, hash uint32) *lua.LValue {
 	size, used := arraySizeFor(&c, integers)
 	in.resize(size, total-used)
 	if _, ok := key.(lua.LNumber); ok {
-		return in.slot(key) // it may belong to the array now
+		return in.slot(key) // its place may be in the array now
 	}
 	return in.newKey(key, hash)
 }
 
-// countArray counts what the array holds, slice by slice between powers of two.
+// countArray counts the values in the array, slice by slice between powers of two.
 func (in *layout) countArray(c *counts) (total int) {
 	from := 0
 	for m := 0; from < len(in.array); m++ {
@@ -280,7 +280,8 @@ func (in *layout) countArray(c *counts) (total int) {
 	return total
 }
 
-// arraySizeFor returns the largest power of two of which more than half would be in use, and how many that would be.
+// arraySizeFor returns the largest power of two such that an array of that size would be more than half full, and the
+// number of keys in it.
 func arraySizeFor(c *counts, total int) (size, used int) {
 	sum := 0
 	for i := 0; i < len(c) && 1<<i/2 < total; i++ {
@@ -321,7 +322,7 @@ func (in *layout) resize(items, fields int) {
 			continue
 		}
 		if _, ok := n.key.(lua.LNumber); ok {
-			*in.slot(n.key) = n.value // not of the number, which would be boxed again
+			*in.slot(n.key) = n.value // a call with the number would box it again
 			continue
 		}
 		*in.newKey(n.key, n.hash) = n.value

@@ -1,13 +1,13 @@
-// Package tables, internal to the server, holds the tables of Lua 5.1 in gopher-lua's values.
+// Package tables, internal to the server, implements the tables of Lua 5.1 within gopher-lua's LTable.
 //
-// gopher-lua keeps a table in an array and in two maps, with a list of the keys in the order of their insertion. What Lua
-// 5.1 does differently shows everywhere: # of a table with holes, the order of next and of what cjson.encode writes, and
-// the cost. So the memory of an LTable is used for a table as Lua 5.1 has it: an array, and a hash part of a power of two
-// of nodes (hash.go), whose sizes change when and as Lua's do.
+// gopher-lua stores a table as an array and two maps, with a list of the keys in the order of their insertion. The difference
+// to Lua 5.1 is visible in many places: # of a table with holes, the order of next and of the output of cjson.encode, and
+// the cost. So this package uses the memory of an LTable for a table in the form of Lua 5.1: an array, and a hash part with a
+// power of two of nodes (hash.go). Their sizes change at the same moments as in Lua.
 //
-// The library's own functions must not touch such a table: luavm carries out the instructions on tables itself. Two things
-// are theirs. The names of metamethods are kept in the library's map, too, where it looks for them. And a table that the
-// library has filled, as it does the table arg, is converted when it is first looked at.
+// gopher-lua's own functions must not touch such a table, so luavm executes the instructions on tables itself. There are two
+// exceptions. Metamethods are stored in gopher-lua's map, too, where it looks for them. And a table that
+// gopher-lua has filled, such as the table arg, is converted when it is first used here.
 package tables
 
 import (
@@ -24,15 +24,15 @@ type layout struct {
 	Metatable lua.LValue
 
 	array  []lua.LValue          // all of it: t[1] to t[len(array)]
-	shown  *lua.LTable           // see Show; the library's dict
-	events map[string]lua.LValue // metamethods, for the library: its strdict
-	nodes  *node                 // these three are the slice of the library's keys
-	size   int                   // how many nodes there are
-	free   int                   // above it none is free
-	filled map[lua.LValue]int    // by the library, else nil: its k2i
+	shown  *lua.LTable           // see Show; gopher-lua's dict
+	events map[string]lua.LValue // metamethods, for gopher-lua: its strdict
+	nodes  *node                 // nodes, size and free are in the place of gopher-lua's slice of keys
+	size   int                   // number of nodes
+	free   int                   // no node from this number on is free
+	filled map[lua.LValue]int    // not nil if gopher-lua has filled the table: its k2i
 }
 
-// theirs is lua.LTable as the library sees it.
+// theirs is the layout of lua.LTable in gopher-lua.
 type theirs struct {
 	Metatable lua.LValue
 
@@ -67,7 +67,7 @@ func inside(t *lua.LTable) *layout {
 	return in
 }
 
-// New makes a table with room for so many items and fields, as a constructor does.
+// New makes a table with room for the given numbers of array items and of fields, as a constructor does.
 func New(items, fields int) *lua.LTable {
 	t := &lua.LTable{Metatable: lua.LNil}
 	in := (*layout)(unsafe.Pointer(t))
@@ -80,10 +80,10 @@ func New(items, fields int) *lua.LTable {
 	return t
 }
 
-// Show makes an empty table stand for another one, to those who ask Behind.
+// Show makes an empty table a view of t: Behind then returns t for it.
 func Show(view, t *lua.LTable) { inside(view).shown = t }
 
-// Behind returns the table that a view stands for, and t itself if it is none.
+// Behind returns the table behind a view, or t itself if t is not a view.
 func Behind(t *lua.LTable) (shown *lua.LTable, isView bool) {
 	if shown := inside(t).shown; shown != nil {
 		return shown, true
@@ -91,7 +91,7 @@ func Behind(t *lua.LTable) (shown *lua.LTable, isView bool) {
 	return t, false
 }
 
-// convert makes ours what the library has filled.
+// convert converts a table that gopher-lua has filled to our layout.
 func (in *layout) convert() {
 	old := *(*theirs)(unsafe.Pointer(in))
 	in.nodes, in.size, in.free, in.shown, in.events, in.filled = nil, 0, 0, nil, nil, nil
@@ -113,13 +113,13 @@ func (in *layout) convert() {
 	}
 }
 
-// IsNil tells whether a value is Lua's nil. To compare interfaces takes a call.
+// IsNil tells whether a value is Lua's nil. It uses a type assertion, since Go compares interfaces by a call.
 func IsNil(v lua.LValue) bool {
 	_, is := v.(*lua.LNilType)
 	return is
 }
 
-// orNil is a value as Lua knows it.
+// orNil returns the value at v, with Lua's nil for an absent one.
 func orNil(v *lua.LValue) lua.LValue {
 	if v == nil || *v == nil {
 		return lua.LNil
@@ -130,7 +130,7 @@ func orNil(v *lua.LValue) lua.LValue {
 // Get is t[key] without metamethods.
 func Get(t *lua.LTable, key lua.LValue) lua.LValue { return orNil(inside(t).find(key)) }
 
-// GetInt is Get of an integer.
+// GetInt is Get for an integer key.
 func GetInt(t *lua.LTable, i int) lua.LValue {
 	in := inside(t)
 	if uint(i-1) < uint(len(in.array)) {
@@ -139,7 +139,7 @@ func GetInt(t *lua.LTable, i int) lua.LValue {
 	return orNil(in.findNumber(float64(i)))
 }
 
-// GetString is Get of a string.
+// GetString is Get for a string key.
 func GetString(t *lua.LTable, key string) lua.LValue {
 	in := inside(t)
 	if in.size == 0 {
@@ -148,7 +148,7 @@ func GetString(t *lua.LTable, key string) lua.LValue {
 	return orNil(in.findString(key, hashString(key)))
 }
 
-// GetHashed is GetString of a string whose hash is known.
+// GetHashed is GetString for a string whose hash is known.
 func GetHashed(t *lua.LTable, key string, hash uint32) lua.LValue {
 	in := inside(t)
 	if in.size == 0 {
@@ -157,7 +157,7 @@ func GetHashed(t *lua.LTable, key string, hash uint32) lua.LValue {
 	return orNil(in.findString(key, hash))
 }
 
-// Items are the values in the array of a table, nil where there is none.
+// Items returns the array of a table, with nil for absent values.
 func Items(t *lua.LTable) []lua.LValue { return inside(t).array }
 
 // Item is t[i] if that is in the array of the table, else nil.
@@ -169,8 +169,8 @@ func Item(t *lua.LTable, i float64) lua.LValue {
 	return nil
 }
 
-// SetItem is t[i] = v where that is in the array of the table, and either is not nil or there is no metatable that would
-// want to know. It returns false, having done nothing, where not.
+// SetItem is t[i] = v if t[i] is in the array of the table, and no metamethod can apply, since t[i] has a value or the table
+// has no metatable. Otherwise it returns false and does nothing.
 func SetItem(t *lua.LTable, i float64, v lua.LValue) bool {
 	in := inside(t)
 	at := int(i) - 1
@@ -197,7 +197,7 @@ func Set(t *lua.LTable, key, v lua.LValue) {
 	}
 }
 
-// SetInt is Set of an integer.
+// SetInt is Set for an integer key.
 func SetInt(t *lua.LTable, i int, v lua.LValue) {
 	in := inside(t)
 	if v == lua.LNil {
@@ -214,13 +214,13 @@ func SetInt(t *lua.LTable, i int, v lua.LValue) {
 	*slot = v
 }
 
-// SetString is Set of a string.
+// SetString is Set for a string key.
 func SetString(t *lua.LTable, key string, v lua.LValue) { Set(t, lua.LString(key), v) }
 
 // Touch makes room for a key as an assignment does before it looks for metamethods, and tells whether the key has a value.
 func Touch(t *lua.LTable, key lua.LValue) bool { return *inside(t).slot(key) != nil }
 
-// tellLibrary lets the library know of what may be a metamethod.
+// tellLibrary stores a field that may be a metamethod in gopher-lua's map, too.
 func (in *layout) tellLibrary(key string, v lua.LValue) {
 	if !strings.HasPrefix(key, "__") {
 		return
@@ -249,11 +249,11 @@ func Fill(t *lua.LTable, first int, values []lua.LValue) {
 	}
 }
 
-// integersMax is the largest int of the C of Lua.
+// integersMax is the largest C int.
 const integersMax = 1<<31 - 1
 
-// Border is #t: an n whose successor has no value, while n has one or is 0. Which of them, follows from the size of the
-// array.
+// Border is #t: an n such that t[n+1] has no value, and t[n] has one or n is 0. If there are several such n, the size of the
+// array decides.
 func Border(t *lua.LTable) int {
 	in := inside(t)
 	n := len(in.array)
@@ -267,7 +267,7 @@ func Border(t *lua.LTable) int {
 	below, above := n, n+1
 	for has(above) {
 		below = above
-		if above *= 2; above > integersMax { // a table made for this: one by one, then
+		if above *= 2; above > integersMax { // a table built to defeat the doubling: now search one by one
 			i := 1
 			for has(i) {
 				i++
@@ -278,7 +278,7 @@ func Border(t *lua.LTable) int {
 	return borderWithin(below, above, has)
 }
 
-// borderWithin halves: below has a value or is 0, above has none.
+// borderWithin is a binary search: below has a value or is 0, above has none.
 func borderWithin(below, above int, has func(i int) bool) int {
 	for above-below > 1 {
 		if m := (below + above) / 2; has(m) {

@@ -1,8 +1,7 @@
 package tables
 
-// A table against a map: whatever is done to it, what is listed is what is in it, each pair once, and # is a border.
-// Which order Lua lists it in is recorded in luavm/testdata/order.txt, and compared with a server by the generated
-// tests of luavm.
+// A table is compared with a map: after any operations, a walk lists each of its pairs once, and # is a border.
+// The order of the walk is recorded in luavm/testdata/order.txt, and the generated tests of luavm compare it with a server.
 
 import (
 	"encoding/binary"
@@ -170,7 +169,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// A key far beyond the others takes no room for what is between.
+// A key far beyond the others needs no room for those between.
 func TestFarKeys(t *testing.T) {
 	table := New(0, 0)
 	for _, k := range []lua.LNumber{50000000, 1 << 15, 1 << 40} {
@@ -184,7 +183,7 @@ func TestFarKeys(t *testing.T) {
 	}
 }
 
-// Tables that the library fills and those of ours are the same to who reads them.
+// Tables that gopher-lua fills and our own tables give the same results when they are read.
 func TestConverted(t *testing.T) {
 	table := lua.NewState(lua.Options{SkipOpenLibs: true}).NewTable()
 	table.RawSetInt(1, lua.LTrue)
@@ -235,7 +234,7 @@ func BenchmarkPairs(b *testing.B) {
 	}
 }
 
-// Tables that are made as arrays are as if values had been appended to them, and apart from each other.
+// Tables that are made as arrays are as if values had been appended to them, and share no memory.
 func TestArrays(t *testing.T) {
 	var a Arrays
 	var all []*lua.LTable
@@ -267,7 +266,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// What is used again is empty, and small.
+// A reused table is empty, and small.
 func TestReset(t *testing.T) {
 	for _, n := range []int{0, 3, 64, 65, 5000} {
 		table := New(0, 0)
@@ -282,7 +281,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// What a function costs.
+// The cost of each function.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{10, 1000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

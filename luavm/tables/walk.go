@@ -2,7 +2,7 @@ package tables
 
 import lua "github.com/yuin/gopher-lua"
 
-// Walker is next: it remembers where the key is that it gave out last. The zero value is ready.
+// Walker implements next: it remembers the place of the key that it returned last. The zero value is ready to use.
 type Walker struct {
 	Skipped int // how many empty places the last step has passed
 
@@ -10,11 +10,11 @@ type Walker struct {
 	node int
 }
 
-// Forget drops what is remembered.
+// Forget drops the remembered place.
 func (w *Walker) Forget() { w.t = nil }
 
-// Next is lua_next: the pair behind key, or the first if key is nil. k is nil at the end. ok is false if there is no
-// such key.
+// Next is lua_next: it returns the pair after key, or the first one if key is nil. k is nil at the end. ok is false if the
+// table has no such key.
 func (w *Walker) Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, ok bool) {
 	in := inside(t)
 	at := 0
@@ -44,14 +44,14 @@ func (w *Walker) Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, ok bool) 
 	return k, v, true
 }
 
-// index tells whether a key is in the array, and which.
+// index returns the index of a key in the array; false if it is not in the array.
 func (in *layout) index(key lua.LValue) (int, bool) {
 	n, ok := key.(lua.LNumber)
 	i := int(n)
 	return i, ok && uint(i-1) < uint(len(in.array)) && float64(i) == float64(n)
 }
 
-// from returns the first pair from a place on, counted through array and nodes, and the place behind it.
+// from returns the first pair at or after a place, and the place behind it. Places count through the array and then the nodes.
 func (in *layout) from(at int) (k, v lua.LValue, behind int) {
 	for ; at < len(in.array); at++ {
 		if v := in.array[at]; v != nil {
@@ -66,14 +66,13 @@ func (in *layout) from(at int) (k, v lua.LValue, behind int) {
 	return lua.LNil, lua.LNil, 0
 }
 
-// Size is how many places a table has, empty ones included: what it takes to walk it.
+// Size is how many places a table has, including empty ones: the cost of a walk.
 func Size(t *lua.LTable) int {
 	in := inside(t)
 	return len(in.array) + in.size
 }
 
-// Each calls fn with all pairs in Lua's order until it returns false. fn may assign nil to fields, and values to fields
-// that are there.
+// Each calls fn with all pairs in Lua's order until it returns false. fn may assign to existing fields, also nil.
 func Each(t *lua.LTable, fn func(k, v lua.LValue) bool) {
 	in := inside(t)
 	for k, v, at := in.from(0); at > 0 && fn(k, v); {

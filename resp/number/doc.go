@@ -1,5 +1,5 @@
 // Package number, internal to the server, reads and writes numbers as Redis does. There are four kinds,
-// each with rules of its own:
+// each with its own rules:
 //
 //   - integers (ParseInt): strict, no blanks, no plus sign, no leading zeros;
 //   - doubles in replies and scores (ParseDouble, AppendDouble): the digits of

@@ -24,7 +24,7 @@ const (
 	powerStep  = 8
 	powerCount = 87
 
-	// The exponent of a scaled number lies within these, so that its integer
+	// The exponent of a scaled number lies between these two, so that its integer
 	// part fits 32 bits.
 	scaledMin = -60
 	scaledMax = -32
@@ -56,8 +56,8 @@ func AppendDouble(dst []byte, f float64) []byte {
 	return AppendFinite(dst, f)
 }
 
-// AppendFinite appends the digits that identify f, which is finite, integers too:
-// those beyond 2^53 can have others than AppendDouble gives them.
+// AppendFinite appends the digits that identify f, which must be finite. It does so for integers too:
+// beyond 2^53 their digits can differ from those of AppendDouble.
 func AppendFinite(dst []byte, f float64) []byte {
 	if math.Signbit(f) {
 		dst = append(dst, '-')
@@ -72,7 +72,7 @@ func AppendFinite(dst []byte, f float64) []byte {
 }
 
 // grisu2 writes the digits of f > 0 to buf and returns how many there are and
-// the power of ten that the last one stands for.
+// the power of ten of the last one.
 func grisu2(f float64, buf *[20]byte) (n, exp10 int) {
 	b := math.Float64bits(f)
 	frac, exp := b&(1<<52-1), int(b>>52&0x7ff)
@@ -82,7 +82,7 @@ func grisu2(f float64, buf *[20]byte) (n, exp10 int) {
 	} else {
 		w.e = -1074
 	}
-	// The neighbours half way to the next doubles, both with upper's exponent.
+	// upper and lower lie half way to the next doubles. Both get upper's exponent.
 	upper := normalize(extended{w.m<<1 + 1, w.e - 1})
 	var lower extended
 	if w.m == 1<<52 { // the double below is at half the distance
@@ -132,7 +132,7 @@ func cachedPower(exp int) (extended, int) {
 var smallPowers = [...]uint64{1, 10, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10,
 	1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
 
-// generate writes digits of upper until what is left lies within the interval,
+// generate writes digits of upper until the rest lies within the interval,
 // then lowers the last digit towards w.
 func generate(w, upper, lower extended, buf *[20]byte) (n, exp10 int) {
 	distance := upper.m - w.m
@@ -141,7 +141,7 @@ func generate(w, upper, lower extended, buf *[20]byte) (n, exp10 int) {
 	one := uint64(1) << shift
 	whole, part := uint32(upper.m>>shift), upper.m&(one-1)
 
-	// From the first digit of whole on, which is not 0, or from a 0 before it, which is not written.
+	// The loop starts at the first digit of whole, or at a 0 before it, which is not written.
 	for kappa := bits.Len32(whole) * 1233 >> 12; kappa >= 0; kappa-- { // 1233 / 4096 is log10(2), nearly
 		unit := smallPowers[kappa]
 		digit := whole / uint32(unit)
@@ -172,7 +172,7 @@ func generate(w, upper, lower extended, buf *[20]byte) (n, exp10 int) {
 	}
 }
 
-// roundLast lowers the last digit as long as that comes closer to the number,
+// roundLast lowers the last digit as long as the result comes closer to the number,
 // which lies distance below the upper bound.
 func roundLast(buf *[20]byte, n int, delta, rest, unit, distance uint64) {
 	for rest < distance && delta-rest >= unit &&
@@ -182,7 +182,7 @@ func roundLast(buf *[20]byte, n int, delta, rest, unit, distance uint64) {
 	}
 }
 
-// appendDigits lays out digits × 10^exp10: without an exponent if that takes few
+// appendDigits appends digits × 10^exp10: without an exponent if that needs few
 // zeros, else as d.ddde+x.
 func appendDigits(dst, digits []byte, exp10 int) []byte {
 	const zeros = "00000000000000000000"

@@ -1,9 +1,9 @@
 package number
 
-// INCRBYFLOAT and HINCRBYFLOAT add in C's long double, which on the machines that Redis runs on has 64 bits of mantissa,
-// and print 17 decimals. 0.1 + 0.2 is 0.3 there and 0.30000000000000004 in float64, so the type is needed whole: read,
-// add and print with the same rounding (to nearest, ties to even). Numbers of the usual size are handled with 128-bit
-// integers; math/big takes the others. Denormals are kept at full precision, since all of them print as 0.
+// INCRBYFLOAT and HINCRBYFLOAT compute in C's long double, which on x86 has 64 bits of mantissa, and print 17 decimals.
+// 0.1 + 0.2 is 0.3 there and 0.30000000000000004 in float64. So this file implements the type: it reads, adds and prints with
+// the same rounding (to nearest, ties to even). It computes with 128-bit integers for numbers of the usual size, and with
+// math/big for others. Denormals have full precision here, unlike in C, which makes no difference: all of them print as 0.
 
 import (
 	"math"
@@ -52,8 +52,7 @@ func (a LongDouble) Neg() LongDouble {
 // MaxLongDouble returns the largest number.
 func MaxLongDouble() LongDouble { return LongDouble{m: math.MaxUint64, exp: longExpMax} }
 
-// Less tells whether a < b. Nothing is less than what is not a number, nor is
-// that less than anything.
+// Less tells whether a < b. It is false if a or b is not a number.
 func (a LongDouble) Less(b LongDouble) bool {
 	switch {
 	case a.class == notANumber || b.class == notANumber:
@@ -116,7 +115,7 @@ func (a LongDouble) Add(b LongDouble) LongDouble {
 	if a.exp < b.exp || a.exp == b.exp && a.m < b.m {
 		a, b = b, a
 	}
-	// b in units of a, 64 bits behind the point and a flag for what is below.
+	// (hi, lo) is b in units of a's last bit, with 64 bits behind the point; sticky says that lower bits are set.
 	var hi, lo uint64
 	sticky := false
 	switch d := uint(a.exp - b.exp); {
@@ -146,8 +145,8 @@ func (a LongDouble) Add(b LongDouble) LongDouble {
 	return rounded(dhi, dlo, int(a.exp), sticky, a.neg)
 }
 
-// ParseLongDouble reads what INCRBYFLOAT takes: as ParseDouble, in the range of a
-// long double, and no longer than 5,119 bytes.
+// ParseLongDouble reads an increment of INCRBYFLOAT: like ParseDouble, but in the range of a
+// long double, and at most 5,119 bytes.
 func ParseLongDouble(b []byte) (v LongDouble, ok bool) {
 	if len(b) > longTextMax {
 		return v, false
@@ -168,8 +167,8 @@ func ParseLongDouble(b []byte) (v LongDouble, ok bool) {
 	return v, v.class == finite && v.m != 0
 }
 
-// expLimit is where exponents are cut off before they overflow an int: far beyond
-// what any number of longTextMax digits needs to be out of range.
+// expLimit is the largest exponent that is stored, so that an int cannot overflow. Any text of at most
+// longTextMax bytes with this exponent is far out of range.
 const expLimit = 1 << 20
 
 // exponent reads the exponent at the end of digits.
@@ -290,7 +289,7 @@ func (l literal) decimalLong() LongDouble {
 		hi, lo := bits.Mul64(m, powersOfFive[exp])
 		return rounded(hi, lo, exp+64, false, l.neg)
 	}
-	// m / 5^k / 2^k: both with their highest bit set, the quotient has 64 bits.
+	// m / 5^k / 2^k: with the highest bit set in both m and 5^k, the quotient has 64 bits.
 	k := -exp
 	y := powersOfFive[k]
 	s, t := bits.LeadingZeros64(m), bits.LeadingZeros64(y)
@@ -300,7 +299,7 @@ func (l literal) decimalLong() LongDouble {
 		hi, lo, e = hi>>1, hi<<63, e+1
 	}
 	q, rem := bits.Div64(hi, lo, y)
-	var below uint64 // the remainder as a fraction: what matters is its relation to a half
+	var below uint64 // the remainder as a fraction, exact only in whether it is 0, below, at or above a half
 	switch d := y - rem; {
 	case rem > d:
 		below = 1<<63 + 1
@@ -332,7 +331,7 @@ func (l literal) decimalLongBig() LongDouble {
 			text = append(text, c)
 		}
 	}
-	switch first := exp + len(text); { // the first digit stands for 10^(first-1)
+	switch first := exp + len(text); { // the first digit is worth 10^(first-1)
 	case first > 4940:
 		return LongDouble{class: infinite, neg: l.neg}
 	case first < -4960:
@@ -408,7 +407,7 @@ func (a LongDouble) AppendHuman(dst []byte) []byte {
 
 // shiftRounded returns (hi × 2^64 + lo) / 2^s rounded to nearest, ties to even.
 func shiftRounded(hi, lo uint64, s uint) uint64 {
-	var q, frac uint64 // the quotient, and what is below it
+	var q, frac uint64 // the quotient and its fraction
 	sticky := false
 	switch {
 	case s == 0:

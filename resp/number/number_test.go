@@ -1,6 +1,6 @@
 package number
 
-// What needs no recording: the table of powers, the arithmetic of long doubles against math/big, and what it all costs.
+// Tests without recorded data: the table of powers, the arithmetic of long doubles against math/big, and benchmarks.
 
 import (
 	"math"

@@ -1,8 +1,8 @@
 package number
 
-// Reading floating-point text: which texts are numbers at all, and doubles. Redis reads them with C's strtod and with
-// fast_float, each with its own idea of what is out of range; Go's strconv takes texts that those refuse ("0x_1p0") and
-// refuses some that they take ("0x10"), so the form is checked here and strconv only converts.
+// Reading floating-point text: which texts are numbers, and the doubles among them. Redis reads them with C's strtod and with
+// fast_float, which differ in what is out of range. Go's strconv accepts texts that those refuse ("0x_1p0") and
+// refuses some that they accept ("0x10"). So the form is checked here, and strconv only converts.
 
 import (
 	"math"
@@ -27,7 +27,7 @@ const (
 	infinity
 )
 
-// scan takes b apart. All of b must be the number. "nan" is none: no caller takes it.
+// scan splits b into the parts of a literal. All of b must be the number. "nan" is not a number here, since no caller accepts it.
 func scan(b []byte) (l literal) {
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		l.neg = b[0] == '-'
@@ -91,7 +91,7 @@ func scan(b []byte) (l literal) {
 	return l
 }
 
-// equalFold compares with a word in small letters.
+// equalFold compares b, in any case, with a word in lower case.
 func equalFold(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false
@@ -117,9 +117,9 @@ func ParseDouble(b []byte) (f float64, ok bool) {
 	return f, l.kind != notNumber && inRange
 }
 
-// ParseBound reads an end of a score range (what stands behind the "(" of an open
-// one) by the rules of ZRANGEBYSCORE, which differ: nothing at all is 0, bytes
-// behind a zero byte are ignored, hexadecimal is refused, and what is out of
+// ParseBound reads a bound of a score range, without the "(" of an exclusive bound. The rules
+// of ZRANGEBYSCORE differ from those of ParseDouble: empty text is 0, bytes
+// behind a zero byte are ignored, hexadecimal is refused, and a number out of
 // range becomes infinite or 0.
 func ParseBound(b []byte) (f float64, ok bool) {
 	if v, ok := smallInt(b); ok {
@@ -142,7 +142,7 @@ func ParseBound(b []byte) (f float64, ok bool) {
 	return f, true
 }
 
-// smallInt is the short way for what most scores are.
+// smallInt is the fast path for integers of up to 15 digits, which most scores are.
 func smallInt(b []byte) (float64, bool) {
 	neg := len(b) > 0 && b[0] == '-'
 	d := b
@@ -165,7 +165,7 @@ func smallInt(b []byte) (float64, bool) {
 	return float64(n), true
 }
 
-// double converts; inRange is false where the number had to become infinite or 0.
+// double converts l; inRange is false if the number is out of range and became infinite or 0.
 func (l literal) double() (f float64, inRange bool) {
 	switch l.kind {
 	case notNumber:
@@ -187,7 +187,7 @@ func (l literal) double() (f float64, inRange bool) {
 
 func (l literal) convert() float64 {
 	if l.kind == decimal {
-		// The bytes are only looked at: an error would hold a copy of them.
+		// The string aliases digits; that is safe, since ParseFloat does not keep it: an error holds a copy.
 		f, _ := strconv.ParseFloat(unsafe.String(unsafe.SliceData(l.digits), len(l.digits)), 64)
 		return f
 	}

@@ -50,8 +50,8 @@ func (r *redis) do(args ...string) string {
 	return strings.TrimSuffix(line, "\r\n")
 }
 
-// recorded returns the lines of a file of testdata: inputs, and then what Redis
-// made of them, quoted. With -record it writes them first.
+// recorded returns the lines of a file of testdata: inputs and Redis's results,
+// quoted. With -record it writes the file first.
 func recorded(t *testing.T, name string, inputs func() [][]string, ask func(r *redis, in []string) string) [][]string {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -185,7 +185,7 @@ func TestDoubles(t *testing.T) {
 	}
 }
 
-// texts are numbers and what looks like numbers.
+// texts are numbers and texts that look like numbers.
 func texts() (in [][]string) {
 	list := strings.Fields(`+5 +inf -inf inf INF Infinity -Infinity infinit infi nan NaN nan(1) -nan nan( 0x10 -0x10
 		0x 0x1p-3 0X1P3 +0x10 1e400 -1e400 1e-400 4.9e-324 2e-324 3e-324 2.4703282292062327e-324 2.4703282292062328e-324

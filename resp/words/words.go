@@ -1,14 +1,13 @@
-// Package words, internal to the server, cuts lines into words as Redis does wherever people write
-// them: inline commands, configuration files, the first lines of scripts, the manifest of an
-// append-only file.
+// Package words, internal to the server, cuts lines into words as Redis does, for text that people write:
+// inline commands, configuration files, the first lines of scripts, the manifest of an append-only file.
 //
-// Blanks separate. Double quotes hold together, with \n \r \t \b \a, \xHH and \ before any other byte; so do single quotes,
-// inside which only \' is special. A closing quote ends the word. Of the blanks, the vertical tab and the form feed do not
-// end a word, but are passed over between two.
+// Blanks separate words. Text in double quotes is one word; inside, \n \r \t \b \a and \xHH mean one byte, and \ before
+// any other byte means that byte. Text in single quotes is one word too; inside, only \' is special. A closing quote ends
+// the word. The vertical tab and the form feed do not end a word, but are skipped between words like other blanks.
 package words
 
-// Next appends the next word of a line, from i on, to dst. It returns where the word ends; found is false where there is
-// none, and ok where quotes are not balanced.
+// Next appends the next word of line[i:] to dst. end is where the word ends. found is false if there is no further word; ok is
+// false if quotes are not balanced.
 func Next[T string | []byte](dst []byte, line T, i int) (word []byte, end int, found, ok bool) {
 	for i < len(line) && isSpace(line[i]) {
 		i++
@@ -28,7 +27,7 @@ func Next[T string | []byte](dst []byte, line T, i int) (word []byte, end int, f
 	return dst, i, true, true
 }
 
-// Split cuts a line into all its words; ok is false where quotes are not balanced.
+// Split cuts a line into all its words; ok is false if quotes are not balanced.
 func Split(line string) (words []string, ok bool) {
 	for i := 0; ; {
 		word, end, found, ok := Next(nil, line, i)

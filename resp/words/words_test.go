@@ -1,4 +1,4 @@
-// What Redis makes of lines: asked of redis-server 8.0.6 by inline commands and lines of its configuration.
+// Redis's results for lines, found with redis-server 8.0.6 by inline commands and lines of its configuration.
 package words
 
 import (
