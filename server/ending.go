@@ -83,7 +83,7 @@ func (s *Server) Close() error {
 	within := s.ShutdownTimeout()
 	select {
 	case <-ended:
-		s.Host.Writing()
+		s.host.Writing()
 		how := command.Ending(s.Ending.Load())
 		s.Replication.Stop()
 		failed := s.Persistence.Stop(how)

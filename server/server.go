@@ -211,7 +211,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.host.net, err = resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
 		Round:     cs.Keyspace.Journal.Round,
-		Full:      func() string { return s.Connections.Full() },
+		Full:      s.Connections.Full,
 		Panicked:  func(r any) { cs.Panicked("an event loop", r) },
 		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})
 	if err != nil {

@@ -34,6 +34,13 @@ func texts(c *command.Ctx, list []string) {
 	}
 }
 
+func pairs(c *command.Ctx, fields [][2]string) {
+	for _, field := range fields {
+		c.BulkString(field[0])
+		c.BulkString(field[1])
+	}
+}
+
 func (f family) setUser(c *command.Ctx) {
 	rules := make([]string, 0, len(c.Args)-3)
 	for _, a := range c.Args[3:] {
@@ -74,10 +81,7 @@ func (f family) getUser(c *command.Ctx) {
 }
 
 func fields(c *command.Ctx, s acl.Selector) {
-	for _, field := range [][2]string{{"commands", s.Commands}, {"keys", s.Keys}, {"channels", s.Channels}} {
-		c.BulkString(field[0])
-		c.BulkString(field[1])
-	}
+	pairs(c, [][2]string{{"commands", s.Commands}, {"keys", s.Keys}, {"channels", s.Channels}})
 }
 
 func cat(c *command.Ctx) {
@@ -160,10 +164,7 @@ func (f family) log(c *command.Ctx) {
 		c.Map(10)
 		c.BulkString("count")
 		c.Int(e.Count)
-		for _, field := range [][2]string{{"reason", e.Reason}, {"context", e.Context}, {"object", e.Object}, {"username", e.User}} {
-			c.BulkString(field[0])
-			c.BulkString(field[1])
-		}
+		pairs(c, [][2]string{{"reason", e.Reason}, {"context", e.Context}, {"object", e.Object}, {"username", e.User}})
 		c.BulkString("age-seconds")
 		c.Double(float64(c.Now/1000-e.UpdatedMillis) / 1000)
 		c.BulkString("client-info")

@@ -49,7 +49,7 @@ type journals struct {
 }
 
 func journalRow(s *server.Server) *command.Command {
-	f, j := family{s, s.Keyspace}, &journals{s: s}
+	f, j := family{s}, &journals{s: s}
 	j.places.Begin(s.Server, nil)
 	start := f.row("start", 2, "", "Begins to read the journal of an empty keyspace.", j.start)
 	check := f.row("check", 2, "", "Applies the effects to a copy and compares it with the keyspace.", j.check)

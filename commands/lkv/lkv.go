@@ -14,7 +14,7 @@ func Commands(s *server.Server) []*command.Command {
 	if !s.TestMode {
 		return nil
 	}
-	f := family{s, s.Keyspace}
+	f := family{s}
 	freeze := f.row("freeze", -2, "[unix-ms:unix-time]", "Stops the clock, at a given time or where it is.", f.freeze)
 	advance := f.row("advance", 3, "ms:integer", "Moves the stopped clock forward; whatever falls due has happened when it replies.", f.advance)
 	freeze.Plan, advance.Plan = f.plan, f.plan
@@ -42,10 +42,7 @@ func Commands(s *server.Server) []*command.Command {
 	}
 }
 
-type family struct {
-	s  *server.Server
-	ks *engine.Keyspace
-}
+type family struct{ s *server.Server }
 
 func (f family) row(name string, arity int, syntax, summary string, run func(*command.Ctx)) *command.Command {
 	return &command.Command{
@@ -62,20 +59,20 @@ const (
 	errTime   = "ERR the time is out of range"
 )
 
-func (f family) now(c *command.Ctx) { c.Int(f.ks.Clock.Now() / 1000) }
+func (f family) now(c *command.Ctx) { c.Int(f.s.Keyspace.Clock.Now() / 1000) }
 
 // advanceInline is the number of deadlines up to which the clock is moved on the event loop, while its other clients wait.
 const advanceInline = 200
 
 func (f family) plan(*command.Ctx, *engine.LockSet) (long bool) {
-	return !f.ks.Sched.Few(advanceInline)
+	return !f.s.Keyspace.Sched.Few(advanceInline)
 }
 
 // freeze stops the clock. If the given time is later than the clock's, everything until then happens as in an advance. To an
 // earlier time the clock just jumps.
 func (f family) freeze(c *command.Ctx) {
 	a := c.Cursor(2)
-	now := f.ks.Clock.Now()
+	now := f.s.Keyspace.Clock.Now()
 	at := now / 1000 * 1000
 	if a.More() {
 		at = a.IntRange(0, millisMax, errTime) * 1000
@@ -86,7 +83,7 @@ func (f family) freeze(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	f.ks.Sched.Freeze(at)
+	f.s.Keyspace.Sched.Freeze(at)
 	c.OK()
 }
 
@@ -97,18 +94,18 @@ func (f family) advance(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	now := f.ks.Clock.Now()
+	now := f.s.Keyspace.Clock.Now()
 	if now/1000+ms > millisMax {
 		c.Error(errTime)
 		return
 	}
-	f.ks.Clock.Freeze(now)
-	f.ks.Sched.Advance(ms * 1000)
+	f.s.Keyspace.Clock.Freeze(now)
+	f.s.Keyspace.Sched.Advance(ms * 1000)
 	c.OK()
 }
 
 func (f family) resume(c *command.Ctx) {
-	f.ks.Sched.Resume()
+	f.s.Keyspace.Sched.Resume()
 	c.OK()
 }
 

@@ -17,7 +17,7 @@ const (
 type namespaces struct{ s *server.Server }
 
 func namespaceRow(s *server.Server) *command.Command {
-	f, n := family{s, s.Keyspace}, namespaces{s}
+	f, n := family{s}, namespaces{s}
 	return &command.Command{
 		Name: "lkv.namespace", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
 		Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,

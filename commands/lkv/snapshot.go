@@ -41,7 +41,7 @@ type snapshot struct {
 }
 
 func snapshotRow(s *server.Server) *command.Command {
-	f := family{s, s.Keyspace}
+	f := family{s}
 	all := &snapshotter{s: s}
 	all.places.Begin(s.Server, nil)
 	s.Mutexes = append(s.Mutexes, &all.places.Of(s.Keyspace).mu)

@@ -13,9 +13,7 @@ func (f family) publishRow() *command.Command {
 		Complexity: "O(N+M) for N listeners and M patterns",
 		Syntax:     "channel:string message:string",
 		Channels:   command.Channels{First: 1, Last: 1},
-		Run: func(c *command.Ctx) {
-			f.s.PubSub.Publish(c, c.Args[1], c.Args[2], func() { f.replicate(c) })
-		},
+		Run:        func(c *command.Ctx) { f.s.PubSub.Publish(c, c.Args[1], c.Args[2]) },
 	}
 }
 
@@ -29,15 +27,6 @@ func (f family) spublishRow() *command.Command {
 		Complexity: "O(N) for N listeners",
 		Syntax:     "shardchannel:string message:string",
 		Channels:   command.Channels{First: 1, Last: 1},
-		Run: func(c *command.Ctx) {
-			f.s.PubSub.PublishShard(c, c.Args[1], c.Args[2], func() { f.replicate(c) })
-		},
-	}
-}
-
-// replicate makes replicas forward the message. In a cluster nodes send it to each other.
-func (f family) replicate(c *command.Ctx) {
-	if !f.s.Cluster {
-		c.ReplicaEffect()
+		Run:        func(c *command.Ctx) { f.s.PubSub.PublishShard(c, c.Args[1], c.Args[2]) },
 	}
 }

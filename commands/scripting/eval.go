@@ -156,7 +156,7 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 		return
 	}
 	h := &w.host
-	h.c, h.held.ReadOnly = c, readOnly || s.Flags&luavm.NoWrites != 0
+	h.c, h.watch.held.ReadOnly = c, readOnly || s.Flags&luavm.NoWrites != 0
 	if !h.enter(s.Flags) {
 		return
 	}

@@ -61,7 +61,7 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 	}
 	w := f.worker(c)
 	h := &w.host
-	h.c, h.held.ReadOnly = c, fn.Flags&luavm.NoWrites != 0
+	h.c, h.watch.held.ReadOnly = c, fn.Flags&luavm.NoWrites != 0
 	if !h.enter(fn.Flags) {
 		return
 	}

@@ -6,7 +6,6 @@ package scripting
 import (
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/resp"
-	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/acl"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/hashslot"
@@ -18,7 +17,6 @@ type host struct {
 	vm      *luavm.VM       // that runs the script
 	watch   *watch
 	out     resp.Writer
-	held    server.Script // what the script may do
 }
 
 // outBytesKept is how much room for replies is kept between scripts.
@@ -48,8 +46,7 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 	if cmd != nil {
 		if cmd = cmd.Called(args); cmd != nil {
 			h.request.Call(cmd, args)
-			h.held.Wrote = h.watch.wrote
-			text = h.watch.f.s.AdmitCall(h.c, &h.request, &h.held)
+			text = h.watch.f.s.AdmitCall(h.c, &h.request, &h.watch.held)
 		}
 	}
 	if text == "" && cmd.CallFlags(args)&command.Write != 0 && !h.watch.writes() {
@@ -83,7 +80,7 @@ func (h *host) enter(flags luavm.Flags) bool {
 		h.c.Error(command.ErrMasterDown)
 		return false
 	}
-	h.held.Spends = flags&(luavm.Compat|luavm.AllowOOM) == luavm.AllowOOM
+	h.watch.held.Spends = flags&(luavm.Compat|luavm.AllowOOM) == luavm.AllowOOM
 	if h.c.OutOfMemory && flags&(luavm.Compat|luavm.AllowOOM|luavm.NoWrites) == 0 {
 		h.c.Error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'")
 		return false
@@ -93,8 +90,8 @@ func (h *host) enter(flags luavm.Flags) bool {
 			c.Error("ERR Can not run script on cluster, 'no-cluster' flag is set.")
 			return false
 		}
-		h.held.Slot, _ = c.Cmd.Slot(c.Args, hashslot.None)
-		h.held.AnySlot = flags&(luavm.Compat|luavm.AllowCrossSlotKeys) != 0
+		h.watch.held.Slot, _ = c.Cmd.Slot(c.Args, hashslot.None)
+		h.watch.held.AnySlot = flags&(luavm.Compat|luavm.AllowCrossSlotKeys) != 0
 	}
 	return true
 }

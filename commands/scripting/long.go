@@ -14,6 +14,7 @@ import (
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/longrun"
 )
@@ -37,12 +38,12 @@ var (
 // watch is a worker's watch over the script or function that it runs.
 type watch struct {
 	f        *family
-	c        *command.Ctx // nil: nothing runs
-	function *string      // its name, if it is a function
-	script   *script      // if it is a script
-	wrote    bool         // it has called a command that writes
-	began    int64        // monotonic, in microseconds: when the script began, or the first one of an EXEC
-	of       int64        // Ctx.Now of the command that began then
+	c        *command.Ctx  // nil: nothing runs
+	function *string       // its name, if it is a function
+	script   *script       // if it is a script
+	held     server.Script // what it may do, and whether it has called a command that writes
+	began    int64         // monotonic, in microseconds: when the script began, or the first one of an EXEC
+	of       int64         // Ctx.Now of the command that began then
 	asked    int64
 	steps    int
 
@@ -56,7 +57,7 @@ type watch struct {
 
 // begin is called before a script or function runs, at a time of the monotonic clock.
 func (w *watch) begin(c *command.Ctx, function *string, now int64) {
-	w.c, w.function, w.wrote = c, function, false
+	w.c, w.function, w.held.Wrote = c, function, false
 	if !c.Exec || w.of != c.Now {
 		w.began, w.of = now, c.Now
 	}
@@ -116,7 +117,7 @@ func (w *watch) attend(now int64) {
 	w.run, w.looked = run, now
 	w.room(0)
 	w.stop.Store(nil)
-	run.Begin(w.function, w.wrote, func() { w.stop.Store(&errKilled) })
+	run.Begin(w.function, w.held.Wrote, func() { w.stop.Store(&errKilled) })
 	limit := time.Duration(min(w.f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	limit -= time.Duration(now-w.began) * time.Microsecond
 	name, kill := "", "SCRIPT KILL"
@@ -159,7 +160,7 @@ func (w *watch) leave() {
 // writes records that the script calls a command that writes, so it can no longer be killed. It reports false if the script
 // has been killed already.
 func (w *watch) writes() bool {
-	w.wrote = true
+	w.held.Wrote = true
 	return w.run == nil || w.run.Writes()
 }
 

@@ -133,7 +133,7 @@ func (l *Limits) Begin(s *command.Session) {
 func (l *Limits) Admit(s *command.Session) string {
 	l.Begin(s)
 	l.Limit(s)
-	_, unix := s.Conn.Remote(), !s.Conn.Remote().IsValid()
+	unix := !s.Conn.Remote().IsValid()
 	s.Show(command.ShownUnixSocket, unix)
 	if !s.Conn.Inside && l.connected.Add(1) > l.maxClients.Load() {
 		return errMaxClients

@@ -108,7 +108,7 @@ func (in *Injector) See(c *command.Ctx, cmd *command.Command) (what Injected) {
 		p.log.add(c)
 	}
 	for i, f := range p.faults {
-		if !matches(f.Pattern, c, cmd) {
+		if !matches(f.Pattern, c.Args, cmd) {
 			continue
 		}
 		if f.Left--; f.Left == 0 {
@@ -122,15 +122,15 @@ func (in *Injector) See(c *command.Ctx, cmd *command.Command) (what Injected) {
 
 // matches tells whether a pattern matches a command: its name, such as config|get, or, if the pattern has a blank, the whole
 // line. Names match in any case.
-func matches(pattern []byte, c *command.Ctx, cmd *command.Command) bool {
+func matches(pattern []byte, args [][]byte, cmd *command.Command) bool {
 	name, rest, line := bytes.Cut(pattern, []byte(" "))
-	called := c.Args[0]
+	called := args[0]
 	if !line && cmd != nil {
 		called = []byte(cmd.FullName())
 	}
 	if !glob.MatchFold(name, called) {
 		// A container's name matches all its subcommands.
-		return !line && glob.MatchFold(pattern, c.Args[0])
+		return !line && glob.MatchFold(pattern, args[0])
 	}
-	return !line || glob.Match(rest, bytes.Join(c.Args[1:], []byte(" ")))
+	return !line || glob.Match(rest, bytes.Join(args[1:], []byte(" ")))
 }

@@ -96,7 +96,7 @@ func (in *Injector) Logged(ks *engine.Keyspace, pattern []byte, client, most int
 			if !known {
 				cmd = nil
 			}
-			if !matches(pattern, &command.Ctx{Request: &command.Request{Args: r.Args}}, cmd) {
+			if !matches(pattern, r.Args, cmd) {
 				continue
 			}
 		}

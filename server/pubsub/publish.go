@@ -12,21 +12,27 @@ import (
 	"github.com/limitkv/limitkv/server/glob"
 )
 
-// Publish sends the command's message to a channel and to the patterns that match it, and replies the number of receivers. It
-// calls replicate before it replies.
-func (h *Hub) Publish(c *command.Ctx, channel, text []byte, replicate func()) {
+// Publish sends the command's message to a channel and to the patterns that match it, and replies the number of receivers.
+func (h *Hub) Publish(c *command.Ctx, channel, text []byte) {
 	d := delivery{c: c, v: &c.View}
 	d.publish(h.s, h.worlds.Of(c.KS), channel, text)
-	replicate()
+	h.replicate(c)
 	d.reply()
 }
 
 // PublishShard is Publish for a shard channel.
-func (h *Hub) PublishShard(c *command.Ctx, channel, text []byte, replicate func()) {
+func (h *Hub) PublishShard(c *command.Ctx, channel, text []byte) {
 	d := delivery{c: c, v: &c.View}
 	d.send(h.s, newMessage("smessage", channel, text), h.worlds.Of(c.KS).Shard.Listeners(channel))
-	replicate()
+	h.replicate(c)
 	d.reply()
+}
+
+// replicate makes replicas forward the command's message. In a cluster nodes send it to each other.
+func (h *Hub) replicate(c *command.Ctx) {
+	if !h.s.Cluster {
+		c.ReplicaEffect()
+	}
 }
 
 // message is a message to one or several sessions.
