@@ -127,6 +127,7 @@ func (d *dumper) restore(c *command.Ctx) {
 	}
 	limits := d.Limits()
 	limits.Valkey = c.Trusted() // a replica of Valkey, or a reader of its log, gets its payloads
+	limits.Later = c.Trusted()  // and one of Redis 8.10 gets what its HIMPORT became
 	limits.MaxString = int(c.StringMax(int64(limits.MaxString)))
 	policy := c.Server.Config.Value("sanitize-dump-payload")
 	if user := c.Session.User(); policy == "clients" && !c.Trusted() && user != nil {

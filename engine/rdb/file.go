@@ -18,7 +18,9 @@ import (
 
 // The entries of a file that are not keys.
 const (
-	opSlotImport = 243 // Valkey: slots that were being imported when the file was written
+	opTemplate   = 242          // the fields of a template
+	opSlotImport = 243          // Valkey: slots that were being imported when the file was written
+	opMeta       = opSlotImport // Redis: what modules have written about the next key
 	opSlot       = 244
 	opModule     = 247
 	opIdle       = 248

@@ -14,6 +14,8 @@ type frame struct {
 	short   bool
 	problem string
 	valkey  bool
+	// templates are those of the file, nil for a payload.
+	templates *templates
 }
 
 func (f *frame) ok() bool { return !f.short && f.problem == "" }
@@ -115,9 +117,16 @@ func (f *frame) entry(op byte) {
 		f.lens(2)
 	case opSlot:
 		f.lens(3)
+	case opTemplate:
+		if f.valkey {
+			f.value(op) // which reports an unknown type
+			return
+		}
+		f.len()
+		f.strings(f.len())
 	case opSlotImport:
 		if !f.valkey {
-			f.value(op) // which reports an unknown type
+			f.meta()
 			return
 		}
 		f.string()
@@ -177,7 +186,9 @@ func (f *frame) value(t byte) {
 		}
 	case typeHashDue, typeHashDuePlain:
 		f.dueHash(t)
-	case typeStream1, typeStream2, typeStream:
+	case typeTemplatePacked, typeTemplateRef, typeTemplatePlain, typeTemplateValues:
+		f.templated(t)
+	case typeStream1, typeStream2, typeStream3, typeStream4, typeStream:
 		f.stream(t)
 	case typeModule:
 		f.len()
@@ -233,14 +244,31 @@ func (f *frame) stream(t byte) {
 		for n := f.len(); n > 0 && f.ok(); n-- {
 			f.strings(1)
 			f.skip(8)
-			if t == typeStream {
+			if t >= typeStream3 {
 				f.skip(8)
 			}
 			for n := f.len(); n > 0 && f.ok(); n-- {
 				f.skip(idBytes)
 			}
 		}
+		if t >= typeStream {
+			for n := f.len(); n > 0 && f.ok(); n-- {
+				f.skip(idBytes)
+			}
+		}
 	}
+	if t < typeStream4 {
+		return
+	}
+	f.lens(2) // for how long producers' IDs are remembered, and how many
+	for n := f.len(); n > 0 && f.ok(); n-- {
+		f.strings(1)
+		for n := f.len(); n > 0 && f.ok(); n-- {
+			f.strings(1)
+			f.lens(2)
+		}
+	}
+	f.lens(2) // how many were new, and how many were not
 }
 
 // module skips the items of a module's value, and its end.

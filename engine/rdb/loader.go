@@ -1,7 +1,6 @@
 package rdb
 
-// The loader reads Redis's files of versions 1 to 15 (after 12, only with the types of 12), and Valkey's, up to 11 and
-// 80.
+// The loader reads Redis's files of versions 1 to 15, and Valkey's, up to 11 and 80.
 //
 // One goroutine reads the file, finds where keys begin and end, and computes the checksum. Workers read the values and
 // pass them on in batches. The first goroutine itself reads a key longer than inlineBytes, while its bytes arrive. So
@@ -121,6 +120,7 @@ type Loader struct {
 
 	// The database and the attributes of the next key, now and at start.
 	db, startDB           int
+	templates             templates
 	pending, startPending attributes
 
 	regions chan region
@@ -268,7 +268,7 @@ func (l *Loader) walk() {
 	if !l.header() {
 		return
 	}
-	f := frame{valkey: l.valkey}
+	f := frame{valkey: l.valkey, templates: &l.templates}
 	for at := l.start; !l.stopped.Load(); {
 		f.b, f.at, f.short = l.buf, at, false
 		op := f.byte()
@@ -362,6 +362,11 @@ func (l *Loader) entry(f *frame, op byte, at int) {
 		if l.o.Library != nil {
 			code := r.String()
 			l.called(f, &r, func() error { return l.o.Library(code) })
+		}
+	case opTemplate:
+		if !l.valkey {
+			l.templates.read(&r)
+			f.problem = r.problem
 		}
 	case opSlot, opSlotImport, opEnd:
 	default:

@@ -1,6 +1,6 @@
 // Package rdb, internal to the server, is Redis's format for values and files, version 12, as in Redis 8: what DUMP
-// returns and RESTORE takes, and dump.rdb. It reads what all versions of Redis up to 8 and Valkey 9 write, except values
-// of modules. It writes the same bytes as Redis 8 for a value of the same form, except for large sets and hashes, whose
+// returns and RESTORE takes, and dump.rdb. It reads what all versions of Redis up to 8.10 and Valkey 9 write, except arrays
+// and values of modules. It writes the same bytes as Redis 8 for a value of the same form, except for large sets and hashes, whose
 // order is undefined. Values for which Redis has no type are written as values of modules (module.go).
 //
 // A payload is a byte for the type, the value, the version (uint16 LE) and the CRC-64 of everything before it (uint64
@@ -11,6 +11,7 @@
 package rdb
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -65,11 +66,17 @@ const (
 	typeList           = 18
 	typeStream2        = 19 // without the time at which consumers last got an entry
 	typeSetPacked      = 20
-	typeStream         = 21
+	typeStream3        = 21 // without what producers added
 	typeHashDuePlain   = 22 // absolute deadlines; Valkey uses this number for its own type, see decoder.hash
 	typeHashPackedDue1 = 23 // without the first deadline before it
 	typeHashDue        = 24
 	typeHashPackedDue  = 25
+	typeStream4        = 26 // without the entries that consumers have given back
+	typeStream         = 27
+	typeTemplatePacked = 29 // of a payload: a template's fields, and a listpack of the values
+	typeTemplateRef    = 30 // of a file: a listpack of the values, behind the number of their template
+	typeTemplatePlain  = 31 // of a payload: a template's fields, and the values
+	typeTemplateValues = 32 // of a file: the number of a template, and the values
 )
 
 // Format is how values are written.
@@ -159,7 +166,11 @@ func (r Audience) typeFor(e engine.Entry) byte {
 		return typeOf6(t)
 	case (r == ForRedis || r == ForRedis70) && t == typeSetPacked:
 		return typeSet
-	case (r == ForRedis || r == ForRedis70) && t == typeStream:
+	case t == typeStream && r == ForRedis70:
+		return typeStream2
+	case t == typeStream && r != ForAny && r != ForRedis && r != ForRedis15: // only Redis 8.10 knows it
+		return typeStream3
+	case (r == ForRedis || r == ForRedis70) && t == typeStream3:
 		return typeStream2
 	case t != typeHashDue && t != typeHashPackedDue:
 		return t
@@ -183,7 +194,7 @@ func typeOf6(t byte) byte {
 		return typeZSet
 	case typeHashPacked, typeHashDue, typeHashPackedDue:
 		return typeHash
-	case typeStream:
+	case typeStream3, typeStream:
 		return typeStream1
 	}
 	return t
@@ -211,6 +222,9 @@ type Limits struct {
 	Unchecked bool
 	// Valkey also accepts payloads of Valkey's own version.
 	Valkey bool
+	// Later also accepts payloads of versions up to VersionMost, and those without a checksum, as a primary or a log of
+	// Redis 8.10 has them.
+	Later bool
 	// Sanitize refuses values that Redis refuses with sanitize-dump-payload, although they could be repaired.
 	Sanitize bool
 }
@@ -249,6 +263,16 @@ func CheckFooter(payload []byte, valkey bool) (body []byte, ok bool) {
 	return payload[:n], binary.LittleEndian.Uint64(payload[n+2:]) == checksum(payload[:n+2])
 }
 
+// checkLater is CheckFooter for Limits.Later. A checksum of 0 is none.
+func checkLater(payload []byte) (body []byte, ok bool) {
+	n := len(payload) - FooterBytes
+	if n < 0 || payloadVersion(payload) > VersionMost {
+		return nil, false
+	}
+	sum := binary.LittleEndian.Uint64(payload[n+2:])
+	return payload[:n], sum == 0 || sum == checksum(payload[:n+2])
+}
+
 // payloadVersion is the version of a payload that is long enough to have one.
 func payloadVersion(payload []byte) int {
 	return int(binary.LittleEndian.Uint16(payload[len(payload)-FooterBytes:]))
@@ -268,11 +292,23 @@ func AppendDump(dst []byte, e engine.Entry, f Format) []byte {
 // Load reads a payload. The value shares no memory with it, except for the bytes of a string or a limiter.
 func Load(payload []byte, lim Limits) (Value, error) {
 	body, ok := CheckFooter(payload, lim.Valkey)
+	if lim.Later && !ok {
+		body, ok = checkLater(payload)
+	}
 	if !ok && (!lim.Unchecked || body == nil) {
 		return Value{}, ErrChecksum
 	}
 	r := decoder{Reader: Reader{rest: body, maxString: lim.MaxString}, lim: lim, valkey: payloadVersion(payload) == VersionValkey}
-	v := r.value(r.Byte())
+	t := r.Byte()
+	if t == opMeta && !r.valkey {
+		f := frame{b: r.rest}
+		if f.entry(t); !f.ok() {
+			return Value{}, fmt.Errorf("%w: %s", ErrFormat, cmp.Or(f.problem, problemShort))
+		}
+		r.rest = r.rest[f.at:]
+		t = r.Byte()
+	}
+	v := r.value(t)
 	if r.Failed() {
 		return Value{}, fmt.Errorf("%w: %s", ErrFormat, r.problem)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
@@ -381,6 +382,43 @@ func BenchmarkLoadHash(b *testing.B) {
 	for range b.N {
 		if _, err := Load(payload, limits); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// Payloads of Redis 8.10: a hash of a template, whose fields are packed or not, as HIMPORT becomes RESTORE in its log.
+func TestLater(t *testing.T) {
+	const packedHash = "\x1d\x00\x0d\x0d\x00\x00\x00\x02\x00\x81a\x02\x81b\x02\xff\x0d\x0d\x00\x00\x00\x03\x00\x01\x01\x01\x01\x02\x01\xff"
+	later := limits
+	later.Later = true
+	for _, c := range []struct {
+		name, body string
+		version    uint16
+		sum        uint64
+		lim        Limits
+		ok         bool
+	}{
+		{"packed", packedHash, 15, 0, later, true},
+		{"plain", "\x1f\x01\x02\x01a\x01b\x011\x012", 15, 0, later, true},
+		{"with what a module says may be left out", "\xf3\x01\x01\x00\x00\x00\x02\x05\x00" + packedHash, 15, 0, later, true},
+		{"with what a module says may not", "\xf3\x01\x00\x00\x00\x00\x02\x05\x00" + packedHash, 15, 0, later, false},
+		{"fields out of order", "\x1f\x01\x02\x01b\x01a\x011\x012", 15, 0, later, false},
+		{"a version too many", packedHash, 16, 0, later, false},
+		{"a wrong checksum", packedHash, 15, 1, later, false},
+		{"of a client", packedHash, 15, 0, limits, false},
+	} {
+		payload := binary.LittleEndian.AppendUint16([]byte(c.body), c.version)
+		v, err := Load(binary.LittleEndian.AppendUint64(payload, c.sum), c.lim)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err != nil {
+			continue
+		}
+		check(t, v)
+		h := v.Object.(*hash.Hash)
+		if b, ok := h.Get([]byte("b"), new(packed.Scratch)); h.Len() != 2 || !ok || string(b) != "2" {
+			t.Errorf("%s: %d fields, %q", c.name, h.Len(), b)
 		}
 	}
 }

@@ -23,6 +23,8 @@ type decoder struct {
 	lim Limits
 	// valkey says that the file is Valkey's, which uses the number of one of Redis's types for its own.
 	valkey bool
+	// templates are those of the file, nil for a payload, which has its own.
+	templates *templates
 	// verified counts structures that were verified and taken over unchanged.
 	verified int64
 	// repairs are the faults of the value that were repaired.
@@ -57,7 +59,9 @@ func (r *decoder) value(t byte) (v Value) {
 		return Value{Kind: engine.KindHash, Object: r.hash(t)}
 	case typeHashZipmap, typeHashZiplist, typeHashPacked, typeHashPackedDue1, typeHashPackedDue:
 		return Value{Kind: engine.KindHash, Object: r.packedHash(t)}
-	case typeStream1, typeStream2, typeStream:
+	case typeTemplatePacked, typeTemplateRef, typeTemplatePlain, typeTemplateValues:
+		return Value{Kind: engine.KindHash, Object: r.templated(t)}
+	case typeStream1, typeStream2, typeStream3, typeStream4, typeStream:
 		return Value{Kind: engine.KindStream, Object: r.stream(t)}
 	case typeModule:
 		return r.module()

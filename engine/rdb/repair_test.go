@@ -81,11 +81,11 @@ func contradictory() []contradiction {
 		{"a packed hash's field twice", of(typeHashPacked, listpackOf("f", "v", "g", "w", "f", "x")), "fields of a hash twice", 2},
 		{"a hash's deadlines", of(typeHashPackedDue, int64(5e12), listpackOf("g", "w", 0, "f", "v", 5000000000000)), "not in the order of their deadlines", 2},
 		{"a hash's deadlines and a field twice", of(typeHashPackedDue, int64(5e12), listpackOf("g", "w", 0, "f", "v", 5000000000000, "g", "x", 3)), "fields of a hash twice", 2},
-		{"a stream's length", of(typeStream, 1, string(one[:]), block, 120, 1, 0, 1, 0, 0, 0, 120, 0), "said to have 120 entries, has 1", 1},
-		{"a stream's pending entry", of(typeStream, 1, string(one[:]), block, 1, 1, 0, 1, 0, 0, 0, 1, 1, "g", 1, 0, 1, 1, one, int64(5), 1, 0), "1 pending entries without a consumer", 1},
-		{"a stream's pending entry of two", of(typeStream, 1, string(one[:]), block, 1, 1, 0, 1, 0, 0, 0, 1, 1, "g", 1, 0, 1, 1, one, int64(5), 1,
+		{"a stream's length", of(typeStream3, 1, string(one[:]), block, 120, 1, 0, 1, 0, 0, 0, 120, 0), "said to have 120 entries, has 1", 1},
+		{"a stream's pending entry", of(typeStream3, 1, string(one[:]), block, 1, 1, 0, 1, 0, 0, 0, 1, 1, "g", 1, 0, 1, 1, one, int64(5), 1, 0), "1 pending entries without a consumer", 1},
+		{"a stream's pending entry of two", of(typeStream3, 1, string(one[:]), block, 1, 1, 0, 1, 0, 0, 0, 1, 1, "g", 1, 0, 1, 1, one, int64(5), 1,
 			2, "a", int64(5), int64(5), 1, one, "b", int64(5), int64(5), 1, one), "a pending entry 1-0 of two consumers", 1},
-		{"a stream's group", of(typeStream, 1, string(one[:]), block, 1, 1, 0, 1, 0, 0, 0, 1, 1, "g", 1, 0, math.MinInt64, 0, 0), "a group that has read", 1},
+		{"a stream's group", of(typeStream3, 1, string(one[:]), block, 1, 1, 0, 1, 0, 0, 0, 1, 1, "g", 1, 0, math.MinInt64, 0, 0), "a group that has read", 1},
 	}
 }
 
@@ -121,9 +121,9 @@ func TestReadBeyond(t *testing.T) {
 	s.CreateGroup([]byte("h"), stream.ID{Millis: 1}, 1)
 	for who, want := range map[Audience]int64{ForAny: 99, ForRedis: 99, ForRedis13: stream.UnknownRead, ForRedis15: stream.UnknownRead} {
 		w := encoder{Format: Format{For: who}}
-		w.stream(s, typeStream)
+		w.stream(s, typeStream3)
 		r := decoder{Reader: Reader{rest: w.b}}
-		again := r.stream(typeStream)
+		again := r.stream(typeStream3)
 		if r.Failed() || again.Groups()[0].EntriesRead != want || again.Groups()[1].EntriesRead != 1 {
 			t.Errorf("for %d: %d, %s", who, again.Groups()[0].EntriesRead, r.problem)
 		}

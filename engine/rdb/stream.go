@@ -57,7 +57,7 @@ func (w *encoder) stream(s *stream.Stream, t byte) {
 		for _, c := range g.Consumers() {
 			w.string([]byte(c.Name))
 			w.millis(c.SeenMillis)
-			if t == typeStream {
+			if t >= typeStream3 {
 				w.millis(c.ActiveMillis)
 			}
 			w.len(uint64(c.Pending()))
@@ -66,7 +66,33 @@ func (w *encoder) stream(s *stream.Stream, t byte) {
 				return w.room()
 			})
 		}
+		if t >= typeStream {
+			w.len(0) // entries that consumers have given back
+		}
 	}
+	if t >= typeStream4 {
+		w.dedup(s.Dedup())
+	}
+}
+
+// dedup writes what the stream remembers of its producers.
+func (w *encoder) dedup(d stream.Dedup) {
+	w.len(d.Seconds)
+	w.len(d.Entries)
+	w.len(uint64(len(d.Producers())))
+	for _, p := range d.Producers() {
+		w.string([]byte(p.Name))
+		w.len(uint64(len(p.IDs)))
+		for _, id := range p.IDs {
+			w.string([]byte(id.ID))
+			w.id(id.Entry)
+			if !w.room() {
+				return
+			}
+		}
+	}
+	w.len(d.Added)
+	w.len(d.Duplicates)
 }
 
 func toID(b []byte) stream.ID {
@@ -113,7 +139,34 @@ func (r *decoder) stream(t byte) *stream.Stream {
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		r.group(&s, t)
 	}
+	if t >= typeStream4 {
+		r.dedup(&s)
+	}
 	return &s
+}
+
+// dedup reads what the stream remembers of its producers. Redis writes producers without IDs if these are too old.
+func (r *decoder) dedup(s *stream.Stream) {
+	d := stream.Dedup{Seconds: r.Len(), Entries: r.Len()}
+	var producers []*stream.Producer
+	for n := r.Len(); n > 0 && !r.Failed(); n-- {
+		p := &stream.Producer{Name: string(r.String())}
+		seen := map[string]bool{}
+		for n := r.Len(); n > 0 && !r.Failed(); n-- {
+			id := stream.Produced{ID: string(r.String()), Entry: r.id()}
+			if !seen[id.ID] { // Redis keeps the first one
+				seen[id.ID] = true
+				p.IDs = append(p.IDs, id)
+			}
+		}
+		if len(p.IDs) > 0 {
+			producers = append(producers, p)
+		}
+	}
+	d.Added, d.Duplicates = r.Len(), r.Len()
+	if !r.Failed() && !s.RestoreDedup(d, producers) {
+		r.fail("what a stream remembers of its producers is out of range")
+	}
 }
 
 func (r *decoder) group(s *stream.Stream, t byte) {
@@ -149,8 +202,21 @@ func (r *decoder) group(s *stream.Stream, t byte) {
 	if r.Failed() {
 		return
 	}
-	if n := len(pending) - len(owners); n > 0 {
-		r.broken("%d pending entries without a consumer", n)
+	without := len(pending) - len(owners)
+	if t >= typeStream { // entries that consumers have given back belong to nobody
+		for n := r.Len(); n > 0 && !r.Failed(); n-- {
+			id := r.rawID()
+			if _, ok := pending[id]; !ok || owners[id] != 0 {
+				r.fail("an entry that was given back is not pending, or has a consumer")
+				return
+			}
+			without--
+		}
+	}
+	if without > 0 {
+		r.broken("%d pending entries without a consumer", without)
+	}
+	if len(pending) > len(owners) {
 		r.unowned(g, pending)
 	}
 }
@@ -170,7 +236,7 @@ func (r *decoder) unowned(g *stream.Group, pending map[stream.ID]stream.Pending)
 func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream.Pending, owners map[stream.ID]int) {
 	name, seen := r.String(), r.millis()
 	active := seen
-	if t == typeStream {
+	if t >= typeStream3 {
 		active = r.millis()
 	}
 	if r.Failed() {

@@ -16,13 +16,13 @@ type worker struct {
 }
 
 // isValue reports whether an entry of a file is a key, by its first byte.
-func isValue(op byte) bool { return op < opSlotImport }
+func isValue(op byte) bool { return op < opTemplate }
 
 // region reads a part of the file.
 func (w *worker) region(r region) {
 	d := decoder{
 		Reader: Reader{rest: r.buf[r.begin:r.end], maxString: math.MaxInt, integers: w.integers[:0]},
-		lim:    w.l.o.Limits, valkey: w.l.valkey,
+		lim:    w.l.o.Limits, valkey: w.l.valkey, templates: &w.l.templates,
 	}
 	db, a := r.db, r.pending
 	for len(d.rest) > 0 && !w.l.stopped.Load() {
@@ -36,7 +36,7 @@ func (w *worker) region(r region) {
 		case op == opDue || op == opDueMillis || op == opFreq || op == opIdle:
 			a.read(&d.Reader, op)
 		default:
-			f := frame{b: d.rest, valkey: d.valkey}
+			f := frame{b: d.rest, valkey: d.valkey, templates: d.templates}
 			f.entry(op)
 			d.rest = d.rest[f.at:]
 		}
@@ -53,7 +53,7 @@ func (w *worker) key(d *decoder, t byte, db int, a attributes, offset int64) {
 	value := d.rest
 	v := d.value(t)
 	if d.problem == problemEmpty && d.from == nil {
-		f := frame{b: value, valkey: d.valkey}
+		f := frame{b: value, valkey: d.valkey, templates: d.templates}
 		f.value(t)
 		d.problem, d.rest = "", value[f.at:]
 		w.l.empty.Add(1)
@@ -103,7 +103,7 @@ func (w *worker) flush() {
 func (l *Loader) inline(at int) {
 	offset := l.offset(at)
 	l.passOn(at)
-	d := decoder{Reader: Reader{rest: l.buf, maxString: math.MaxInt, from: &l.src}, lim: l.o.Limits, valkey: l.valkey}
+	d := decoder{Reader: Reader{rest: l.buf, maxString: math.MaxInt, from: &l.src}, lim: l.o.Limits, valkey: l.valkey, templates: &l.templates}
 	l.src.last = l.buf
 	w := worker{l: l}
 	w.key(&d, d.Byte(), l.db, l.pending, offset)

@@ -90,6 +90,9 @@ func typeOf(e engine.Entry) byte {
 		}
 		return typeSet
 	case *stream.Stream:
+		if o.Plain() {
+			return typeStream3
+		}
 		return typeStream
 	}
 	if e.Kind() == engine.KindString {

@@ -16,6 +16,7 @@ func (s *Stream) Image() *Stream {
 	for i, g := range s.groups {
 		c.groups[i] = g.image()
 	}
+	c.dedup = s.dedup.image()
 	return &c
 }
 

@@ -56,6 +56,7 @@ type Stream struct {
 	maxDeleted   ID
 	entriesAdded uint64
 	groups       []*Group // by name
+	dedup        Dedup
 }
 
 type block struct {
@@ -375,7 +376,7 @@ func (s *Stream) MemoryUsage() int {
 	for _, g := range s.groups {
 		n += g.memoryUsage()
 	}
-	return n
+	return n + s.dedup.memoryUsage()
 }
 
 // estimateMax is how many blocks and groups MemoryEstimate looks at.
@@ -410,5 +411,6 @@ func (s *Stream) Clone() Stream {
 	for i, g := range s.groups {
 		c.groups[i] = g.clone()
 	}
+	c.dedup = s.dedup.image()
 	return c
 }
