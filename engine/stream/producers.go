@@ -17,7 +17,7 @@ const (
 // Dedup is what a stream remembers of entries that producers added with an ID of their own, so that the same ID adds
 // nothing for some time.
 type Dedup struct {
-	// Seconds is for how long an ID is remembered, Entries how many there may be of a producer; 0: Redis's default.
+	// Seconds is for how long an ID is remembered, Entries how many there may be of a producer.
 	Seconds, Entries uint64
 	// Added and Duplicates count the IDs that were new, and those that were not, since the stream was made.
 	Added, Duplicates uint64
@@ -39,21 +39,14 @@ type Produced struct {
 
 // Dedup returns what the stream remembers of its producers.
 func (s *Stream) Dedup() Dedup {
-	d := s.dedup
-	if d.Seconds == 0 {
-		d.Seconds = dedupSecondsDefault
+	if s.dedup == nil {
+		return Dedup{Seconds: dedupSecondsDefault, Entries: dedupEntriesDefault}
 	}
-	if d.Entries == 0 {
-		d.Entries = dedupEntriesDefault
-	}
-	return d
+	return *s.dedup
 }
 
 // Plain reports whether the stream has nothing that Redis 8.0 does not know.
-func (s *Stream) Plain() bool {
-	d := s.Dedup()
-	return len(d.producers) == 0 && d.Added == 0 && d.Seconds == dedupSecondsDefault && d.Entries == dedupEntriesDefault
-}
+func (s *Stream) Plain() bool { return s.dedup == nil }
 
 // Producers are those that the stream remembers, by name.
 func (d *Dedup) Producers() []*Producer { return d.producers }
@@ -70,12 +63,17 @@ func (s *Stream) RestoreDedup(d Dedup, producers []*Producer) (ok bool) {
 		}
 	}
 	d.producers = producers
-	s.dedup = d
+	if len(producers) > 0 || d.Added > 0 || d.Seconds != dedupSecondsDefault || d.Entries != dedupEntriesDefault {
+		s.dedup = &d
+	}
 	return true
 }
 
 // image returns a copy that does not change with the original.
-func (d *Dedup) image() Dedup {
+func (d *Dedup) image() *Dedup {
+	if d == nil {
+		return nil
+	}
 	c := *d
 	c.producers = make([]*Producer, len(d.producers))
 	for i, p := range d.producers {
@@ -83,12 +81,15 @@ func (d *Dedup) image() Dedup {
 		own.IDs = slices.Clone(p.IDs)
 		c.producers[i] = &own
 	}
-	return c
+	return &c
 }
 
 // memoryUsage is about how many bytes the producers take.
 func (d *Dedup) memoryUsage() int {
-	n := 0
+	if d == nil {
+		return 0
+	}
+	n := int(unsafe.Sizeof(*d))
 	for _, p := range d.producers {
 		n += int(unsafe.Sizeof(*p)) + len(p.Name) + cap(p.IDs)*int(unsafe.Sizeof(Produced{}))
 		for _, id := range p.IDs {

@@ -56,7 +56,7 @@ type Stream struct {
 	maxDeleted   ID
 	entriesAdded uint64
 	groups       []*Group // by name
-	dedup        Dedup
+	dedup        *Dedup   // nil: nothing is remembered, with Redis's limits
 }
 
 type block struct {
