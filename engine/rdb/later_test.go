@@ -14,7 +14,7 @@ import (
 // A file that Redis 8.10.2 saved: hashes of templates, packed and not, a stream that remembers three IDs of two producers, and
 // older types.
 func TestFileOfRedis810(t *testing.T) {
-	file, err := os.ReadFile("testdata/redis-8.10.rdb")
+	file, err := os.ReadFile("testdata/redis-8.10")
 	if err != nil {
 		t.Fatal(err)
 	}
