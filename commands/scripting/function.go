@@ -272,7 +272,7 @@ func (f *family) functionRestore(c *command.Ctx) {
 			return
 		}
 	}
-	body, ok := rdb.CheckFooter(c.Args[2], c.Trusted())
+	body, ok := rdb.CheckFooter(c.Args[2], rdb.Limits{Valkey: c.Trusted()})
 	if !ok {
 		c.Error("ERR DUMP payload version or checksum are wrong")
 		return

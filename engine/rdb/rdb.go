@@ -250,27 +250,23 @@ func AppendFooter(payload []byte) []byte {
 	return binary.LittleEndian.AppendUint64(payload, checksum(payload))
 }
 
-// CheckFooter returns a payload without its footer. ok is false if it is too short or of a later version, or if the
-// checksum is wrong. With valkey, it also accepts payloads of Valkey's own version.
-func CheckFooter(payload []byte, valkey bool) (body []byte, ok bool) {
+// CheckFooter returns a payload without its footer. ok is false if it is too short or of a version that lim does not accept,
+// or if the checksum is wrong.
+func CheckFooter(payload []byte, lim Limits) (body []byte, ok bool) {
 	n := len(payload) - FooterBytes
 	if n < 0 {
 		return nil, false
 	}
-	if version := payloadVersion(payload); version > Version && !(valkey && version == VersionValkey) {
-		return nil, false
+	most := Version
+	if lim.Later {
+		most = VersionMost
 	}
-	return payload[:n], binary.LittleEndian.Uint64(payload[n+2:]) == checksum(payload[:n+2])
-}
-
-// checkLater is CheckFooter for Limits.Later. A checksum of 0 is none.
-func checkLater(payload []byte) (body []byte, ok bool) {
-	n := len(payload) - FooterBytes
-	if n < 0 || payloadVersion(payload) > VersionMost {
+	version := payloadVersion(payload)
+	if version > most && !(lim.Valkey && version == VersionValkey) {
 		return nil, false
 	}
 	sum := binary.LittleEndian.Uint64(payload[n+2:])
-	return payload[:n], sum == 0 || sum == checksum(payload[:n+2])
+	return payload[:n], lim.Later && version <= most && sum == 0 || sum == checksum(payload[:n+2])
 }
 
 // payloadVersion is the version of a payload that is long enough to have one.
@@ -291,10 +287,7 @@ func AppendDump(dst []byte, e engine.Entry, f Format) []byte {
 
 // Load reads a payload. The value shares no memory with it, except for the bytes of a string or a limiter.
 func Load(payload []byte, lim Limits) (Value, error) {
-	body, ok := CheckFooter(payload, lim.Valkey)
-	if lim.Later && !ok {
-		body, ok = checkLater(payload)
-	}
+	body, ok := CheckFooter(payload, lim)
 	if !ok && (!lim.Unchecked || body == nil) {
 		return Value{}, ErrChecksum
 	}

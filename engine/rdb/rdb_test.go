@@ -170,7 +170,7 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	for n := range FooterBytes {
-		if _, ok := CheckFooter(make([]byte, n), true); ok {
+		if _, ok := CheckFooter(make([]byte, n), Limits{Valkey: true}); ok {
 			t.Errorf("%d bytes are a payload", n)
 		}
 	}
